@@ -1,0 +1,68 @@
+package topology
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Protocol is a transport protocol, spelled as Kubernetes spells it.
+type Protocol string
+
+// The transport protocols.
+const (
+	TCP  Protocol = "TCP"
+	UDP  Protocol = "UDP"
+	SCTP Protocol = "SCTP"
+)
+
+// Port is one port of a service.
+type Port struct {
+	Name        string
+	Protocol    Protocol
+	AppProtocol string // as the Service has it; empty: detect
+	Port        uint16
+	NodePort    uint16 // 0: none
+}
+
+// TrafficPolicy restricts a service's traffic to endpoints of the client's node.
+type TrafficPolicy string
+
+// The traffic policies.
+const (
+	PolicyCluster TrafficPolicy = "Cluster"
+	PolicyLocal   TrafficPolicy = "Local"
+)
+
+// ServiceName identifies a service.
+type ServiceName struct{ Namespace, Name string }
+
+// String gives namespace/name.
+func (n ServiceName) String() string { return n.Namespace + "/" + n.Name }
+
+// Service is a named set of endpoints.
+type Service struct {
+	ServiceName
+	Mode                 Mode
+	Ports                []Port       // sorted by port number and protocol
+	ClusterIPs           []netip.Addr // as given: the first is the primary one; empty when headless
+	InternalPolicy       TrafficPolicy
+	ExternalPolicy       TrafficPolicy
+	ExternallyAccessible bool // has a node port, a load-balancer address in VIP mode or an external IP
+	Headless             bool
+	Overflow             OverflowSettings
+	Endpoints            []Endpoint // sorted by CompareEndpoints, both families, every condition
+}
+
+// OverflowSettings are a service's own wishes for load-driven overflow; the zero value asks for the defaults.
+type OverflowSettings struct {
+	Strategy string // a name from pick.Strategies; empty: the agent's default
+	Prefer   string // cost, balanced or latency; empty: balanced
+	Shed     bool   // reject with 503 what no zone can take
+	Drains   []Drain
+}
+
+// Drain takes a zone out of use until a moment.
+type Drain struct {
+	Zone  Zone
+	Until time.Time
+}

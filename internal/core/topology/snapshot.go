@@ -1,0 +1,95 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Snapshot is a cluster at one instant. It is immutable: whoever holds it may read it from any goroutine, nobody may
+// write to what it points at.
+type Snapshot struct {
+	Nodes    []Node     // sorted by name, names are unique
+	Services []*Service // sorted by namespace and name, names are unique
+	Costs    Costs
+}
+
+// NewSnapshot takes ownership of nodes and services, sorts them and everything in them that has no order of its own.
+// Names are taken to be unique; who reads them from outside checks that.
+func NewSnapshot(nodes []Node, services []*Service, costs Costs) Snapshot {
+	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(services, func(a, b *Service) int { return a.ServiceName.Compare(b.ServiceName) })
+	for _, s := range services {
+		s.sort()
+	}
+	return Snapshot{Nodes: nodes, Services: services, Costs: costs}
+}
+
+// Compare orders names by namespace, then name.
+func (n ServiceName) Compare(o ServiceName) int {
+	return cmp.Or(strings.Compare(n.Namespace, o.Namespace), strings.Compare(n.Name, o.Name))
+}
+
+func (s *Service) sort() {
+	slices.SortFunc(s.Ports, func(a, b Port) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range s.Endpoints {
+		e := &s.Endpoints[i]
+		slices.SortFunc(e.Ports, compareEndpointPorts)
+		slices.Sort(e.Hints.Zones)
+		e.Hints.Zones = slices.Compact(e.Hints.Zones)
+		slices.Sort(e.Hints.Nodes)
+		e.Hints.Nodes = slices.Compact(e.Hints.Nodes)
+	}
+	slices.SortFunc(s.Endpoints, CompareEndpoints)
+}
+
+// Service finds a service by name; nil when there is none.
+func (s *Snapshot) Service(name ServiceName) *Service {
+	i, ok := slices.BinarySearchFunc(s.Services, name, func(v *Service, n ServiceName) int {
+		return v.ServiceName.Compare(n)
+	})
+	if !ok {
+		return nil
+	}
+	return s.Services[i]
+}
+
+// Node finds a node by name; nil when there is none.
+func (s *Snapshot) Node(name string) *Node {
+	i, ok := slices.BinarySearchFunc(s.Nodes, name, func(n Node, name string) int { return strings.Compare(n.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &s.Nodes[i]
+}
+
+// Zones lists the zones that any node or endpoint names, sorted.
+func (s *Snapshot) Zones() []Zone {
+	var zones []Zone
+	for i := range s.Nodes {
+		zones = append(zones, s.Nodes[i].Zone)
+	}
+	for _, svc := range s.Services {
+		for i := range svc.Endpoints {
+			zones = append(zones, svc.Endpoints[i].Zone)
+		}
+	}
+	slices.Sort(zones)
+	zones = slices.Compact(zones)
+	return slices.DeleteFunc(zones, func(z Zone) bool { return z == "" })
+}
+
+// Regions gives the region of each zone, as its nodes name it. Where nodes of one zone disagree the first node by name
+// decides.
+func (s *Snapshot) Regions() map[Zone]string {
+	regions := make(map[Zone]string)
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if _, ok := regions[n.Zone]; !ok && n.Zone != "" && n.Region != "" {
+			regions[n.Zone] = n.Region
+		}
+	}
+	return regions
+}
