@@ -7,6 +7,7 @@ package pick
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,20 +90,11 @@ func (p *Pool) Pick(_ time.Duration, r Request) (Ticket, Verdict) {
 	defer p.mu.Unlock()
 	for range p.targets {
 		id := uint32(p.next.Add(1) % uint64(len(p.targets))) //nolint:gosec // bounded by the modulus.
-		if !avoided(r.Avoid, id) {
+		if !slices.Contains(r.Avoid, id) {
 			return Ticket{target: p.targets[id], id: id}, Picked
 		}
 	}
 	return Ticket{}, NoEndpoint
-}
-
-func avoided(avoid []uint32, id uint32) bool {
-	for _, a := range avoid {
-		if a == id {
-			return true
-		}
-	}
-	return false
 }
 
 // Addr is where to send the attempt.

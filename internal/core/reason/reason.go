@@ -6,6 +6,7 @@ package reason
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -91,9 +92,7 @@ func (r Reason) objects() string {
 func texts() map[Code]string {
 	all := make(map[Code]string)
 	for _, family := range []map[Code]string{planTexts(), overflowTexts()} {
-		for code, text := range family {
-			all[code] = text
-		}
+		maps.Copy(all, family)
 	}
 	return all
 }

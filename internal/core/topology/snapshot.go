@@ -18,7 +18,7 @@ type Snapshot struct {
 // Names are taken to be unique; who reads them from outside checks that.
 func NewSnapshot(nodes []Node, services []*Service, costs Costs) Snapshot {
 	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(services, func(a, b *Service) int { return a.ServiceName.Compare(b.ServiceName) })
+	slices.SortFunc(services, func(a, b *Service) int { return a.Compare(b.ServiceName) })
 	for _, s := range services {
 		s.sort()
 	}
@@ -48,7 +48,7 @@ func (s *Service) sort() {
 // Service finds a service by name; nil when there is none.
 func (s *Snapshot) Service(name ServiceName) *Service {
 	i, ok := slices.BinarySearchFunc(s.Services, name, func(v *Service, n ServiceName) int {
-		return v.ServiceName.Compare(n)
+		return v.Compare(n)
 	})
 	if !ok {
 		return nil
