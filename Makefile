@@ -1,0 +1,37 @@
+# Verbs: build test lint fuzz bench golden. Tools are pinned in tools.mod and built by the go command; the two programs
+# that tests run as clients (curl, wrk) come from the system's packages.
+GO       ?= go
+TOOL     := $(GO) tool -modfile=tools.mod
+FUZZTIME ?= 30s
+BENCH    ?= .
+COUNT    ?= 1
+PKG      ?= ./...
+
+.DEFAULT_GOAL := build
+.PHONY: build test lint fuzz bench golden clients
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/weir ./cmd/weir
+
+test: clients
+	$(GO) test -race -shuffle=on -timeout 20m $(PKG)
+
+lint:
+	$(GO) mod verify >/dev/null && $(GO) mod tidy -diff && $(GO) vet $(PKG)
+	$(TOOL) golangci-lint run $(PKG)
+
+fuzz:
+	@set -e; grep -rEo '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | while IFS=: read -r file func; do \
+	  $(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; done
+
+bench:
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
+
+golden:
+	$(GO) test $$(grep -rl 'flag.Bool("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
+
+# The clients that tests run through the proxy. Installed where that can be done without asking; named where it cannot.
+clients:
+	@command -v curl >/dev/null && command -v wrk >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk >/dev/null; } || \
+	  { echo "the tests need the programs curl and wrk: install them with your system's package manager" >&2; exit 1; }

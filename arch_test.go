@@ -1,0 +1,186 @@
+package weir_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/weir-lb/weir"
+
+// mayReach says which folders a folder may import, itself included. A folder that no row covers is a failure, so that
+// no room appears without a place in the house. The longest row that covers a folder counts.
+func mayReach() map[string][]string {
+	return map[string][]string{
+		".":                      {},
+		"api":                    {"api"},
+		"cmd/weir":               {"api", "internal"},
+		"internal/agent":         {"internal/agent", "internal/core", "internal/l7", "internal/latest", "internal/ops"},
+		"internal/core/reason":   {"internal/core/reason"},
+		"internal/core/topology": {"internal/core/topology"},
+		"internal/core/health":   {"internal/core/health"},
+		"internal/core/plan":     {"internal/core/plan", "internal/core/reason", "internal/core/topology"},
+		"internal/core/overflow": {"internal/core/overflow", "internal/core/reason", "internal/core/topology"},
+		"internal/core/pick":     {"internal/core"},
+		"internal/demo":          {"api", "internal/agent", "internal/core", "internal/demo", "internal/l7", "internal/latest", "internal/manifest"},
+		"internal/explain":       {"internal/core", "internal/explain"},
+		"internal/kube/convert":  {"api", "internal/core", "internal/kube/convert"},
+		"internal/l7":            {"internal/core", "internal/l7"},
+		"internal/latest":        {"internal/latest"},
+		"internal/manifest":      {"api", "internal/core", "internal/kube/convert", "internal/latest", "internal/manifest"},
+		"internal/ops":           {"internal/ops"},
+	}
+}
+
+// room keeps an outside package in the folders that speak its language.
+type room struct {
+	folders []string
+	why     string
+}
+
+// rooms says where an outside package (and all below it) may be imported.
+func rooms() map[string]room {
+	kubernetes := room{[]string{"api", "internal/kube", "internal/manifest", "cmd"}, "Kubernetes types stop at the rooms that convert them"}
+	return map[string]room{
+		"k8s.io":      kubernetes,
+		"sigs.k8s.io": kubernetes,
+		"github.com/prometheus/client_golang": {
+			[]string{"internal/agent", "internal/ops", "cmd"}, "metrics are an adapter's business",
+		},
+		"github.com/spf13/cobra": {[]string{"cmd"}, "flags are parsed in cmd"},
+		"golang.org/x/net":       {[]string{"internal/l7"}, "HTTP/2 and header rules live in the proxy"},
+		"os":                     {[]string{"cmd", "internal/agent", "internal/demo", "internal/manifest", "internal/ops"}, "the core and the edges are handed what they need"},
+		"net/http":               {[]string{"internal/agent", "internal/demo", "internal/l7", "internal/ops"}, "the core speaks no protocol"},
+		"log/slog":               {[]string{"cmd", "internal/agent", "internal/l7", "internal/manifest", "internal/ops", "internal/demo"}, "the core returns reasons"},
+		"log":                    {nil, "log/slog, passed in"},
+		"math/rand":              {nil, "math/rand/v2, and pass the generator"},
+		"github.com/pkg/errors":  {nil, "fmt.Errorf with %w"},
+	}
+}
+
+// source is one Go file's import clauses.
+type source struct {
+	folder, path string
+	file         *ast.File
+}
+
+// sources parses the import clauses of every non-test Go file in this process, so that the test cache sees the files.
+func sources(t *testing.T, mode parser.Mode) []source {
+	t.Helper()
+	var found []source
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "bin") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, mode)
+		if err != nil {
+			return err
+		}
+		found = append(found, source{filepath.ToSlash(filepath.Dir(path)), filepath.ToSlash(path), file})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		t.Fatal("no Go file found: the walk is broken")
+	}
+	return found
+}
+
+func TestArrowsPointOneWay(t *testing.T) {
+	table := mayReach()
+	for _, s := range sources(t, parser.ImportsOnly) {
+		row, ok := covering(table, s.folder)
+		if !ok {
+			t.Errorf("%s: folder %s has no row in mayReach: say what it may import", s.path, s.folder)
+			continue
+		}
+		for _, imported := range imports(s.file) {
+			inside, ok := strings.CutPrefix(imported, module+"/")
+			if ok && !slices.ContainsFunc(table[row], func(p string) bool { return below(inside, p) }) {
+				t.Errorf("%s: %s may not import %s", s.path, s.folder, inside)
+			}
+		}
+	}
+}
+
+func TestOutsidePackagesStayInTheirRooms(t *testing.T) {
+	table := rooms()
+	for _, s := range sources(t, parser.ImportsOnly) {
+		for _, imported := range imports(s.file) {
+			name, ok := covering(table, imported)
+			// A standard library package does not stand for the packages below it: net/http/pprof is not net/http.
+			if !ok || (!strings.Contains(name, ".") && name != imported) {
+				continue
+			}
+			r := table[name]
+			if !slices.ContainsFunc(r.folders, func(p string) bool { return below(s.folder, p) }) {
+				t.Errorf("%s: %s may not import %s: %s", s.path, s.folder, imported, r.why)
+			}
+		}
+	}
+}
+
+func TestCoreUsesTheStandardLibraryOnly(t *testing.T) {
+	for _, s := range sources(t, parser.ImportsOnly) {
+		if !below(s.folder, "internal/core") {
+			continue
+		}
+		for _, imported := range imports(s.file) {
+			first, _, _ := strings.Cut(imported, "/")
+			if strings.Contains(first, ".") && !strings.HasPrefix(imported, module+"/internal/core/") {
+				t.Errorf("%s: the core may not import %s", s.path, imported)
+			}
+		}
+	}
+}
+
+func TestEveryPackageHasOneComment(t *testing.T) {
+	comments := make(map[string]int)
+	for _, s := range sources(t, parser.ParseComments|parser.PackageClauseOnly) {
+		comments[s.folder] += 0
+		if s.file.Doc != nil {
+			comments[s.folder]++
+		}
+	}
+	for folder, n := range comments {
+		if n != 1 {
+			t.Errorf("%s has %d package comments, want 1", folder, n)
+		}
+	}
+}
+
+// covering finds the longest key of table that is name or a folder above it.
+func covering[V any](table map[string]V, name string) (string, bool) {
+	best, ok := "", false
+	for key := range table {
+		if below(name, key) && len(key) >= len(best) {
+			best, ok = key, true
+		}
+	}
+	return best, ok
+}
+
+func below(name, parent string) bool {
+	return name == parent || strings.HasPrefix(name, parent+"/")
+}
+
+func imports(f *ast.File) []string {
+	var paths []string
+	for _, i := range f.Imports {
+		paths = append(paths, strings.Trim(i.Path.Value, `"`))
+	}
+	return paths
+}
