@@ -18,7 +18,8 @@ type Place struct {
 // ZonePair is a direction: from the client's zone to the endpoint's.
 type ZonePair struct{ From, To Zone }
 
-// Costs says what it costs to go from one place to another. The zero value means DefaultCosts.
+// Costs says what it costs to go from one place to another. The zero value means DefaultCosts; a table of nothing but
+// zeros has Pairs that are empty but not nil.
 type Costs struct {
 	SameRegion   Cost // another zone of the same region
 	OtherRegion  Cost // a zone of another region
@@ -34,7 +35,7 @@ func DefaultCosts() Costs { return Costs{SameRegion: 1, OtherRegion: 4, OtherClu
 // Between gives the cost of a request from one place to another. An explicit pair wins over the region rule; places
 // with an unknown zone count as different zones of the same region.
 func (c Costs) Between(from, to Place) Cost {
-	if c.SameRegion == 0 && c.OtherRegion == 0 && c.OtherCluster == 0 && c.Pairs == nil {
+	if c.isUnset() {
 		c = DefaultCosts()
 	}
 	var cost Cost
@@ -52,6 +53,10 @@ func (c Costs) Between(from, to Place) Cost {
 	default:
 		return cost + c.SameRegion
 	}
+}
+
+func (c Costs) isUnset() bool {
+	return c.SameRegion == 0 && c.OtherRegion == 0 && c.OtherCluster == 0 && c.Pairs == nil
 }
 
 // Validate refuses a table that cannot be ordered: a negative, infinite or undefined entry.

@@ -50,15 +50,24 @@ type Service struct {
 	ExternallyAccessible bool // has a node port, a load-balancer address in VIP mode or an external IP
 	Headless             bool
 	Overflow             OverflowSettings
-	Endpoints            []Endpoint // sorted by CompareEndpoints, both families, every condition
+	OverloadLimit        float64      // expected overload that plans allow, 0.2 is 20 % above the fair part; 0: the default
+	Demand               []ZoneDemand // where the traffic starts, sorted by zone; empty: not told
+	Endpoints            []Endpoint   // sorted by CompareEndpoints, both families, every condition
+}
+
+// ZoneDemand is how much of a service's traffic starts in a zone, as a fraction of the whole. The shares of a service
+// need not sum to 1: whoever uses them scales them.
+type ZoneDemand struct {
+	Zone  Zone
+	Share float64
 }
 
 // OverflowSettings are a service's own wishes for load-driven overflow; the zero value asks for the defaults.
 type OverflowSettings struct {
-	Strategy string // a name from pick.Strategies; empty: the agent's default
-	Prefer   string // cost, balanced or latency; empty: balanced
-	Shed     bool   // reject with 503 what no zone can take
-	Drains   []Drain
+	Strategy string  // a name from pick.Strategies; empty: the agent's default
+	Prefer   string  // cost, balanced or latency; empty: balanced
+	Shed     bool    // reject with 503 what no zone can take
+	Drains   []Drain // sorted by zone
 }
 
 // Drain takes a zone out of use until a moment.

@@ -32,17 +32,29 @@ func (n ServiceName) Compare(o ServiceName) int {
 
 func (s *Service) sort() {
 	slices.SortFunc(s.Ports, func(a, b Port) int {
-		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.NodePort, b.NodePort), cmp.Compare(a.AppProtocol, b.AppProtocol),
+		)
 	})
-	for i := range s.Endpoints {
-		e := &s.Endpoints[i]
+	slices.SortFunc(s.Demand, func(a, b ZoneDemand) int { return cmp.Compare(a.Zone, b.Zone) })
+	slices.SortFunc(s.Overflow.Drains, func(a, b Drain) int {
+		return cmp.Or(cmp.Compare(a.Zone, b.Zone), a.Until.Compare(b.Until))
+	})
+	sortEndpoints(s.Endpoints)
+}
+
+// sortEndpoints sorts the endpoints and everything in them that has no order of its own.
+func sortEndpoints(endpoints []Endpoint) {
+	for i := range endpoints {
+		e := &endpoints[i]
 		slices.SortFunc(e.Ports, compareEndpointPorts)
 		slices.Sort(e.Hints.Zones)
 		e.Hints.Zones = slices.Compact(e.Hints.Zones)
 		slices.Sort(e.Hints.Nodes)
 		e.Hints.Nodes = slices.Compact(e.Hints.Nodes)
 	}
-	slices.SortFunc(s.Endpoints, CompareEndpoints)
+	slices.SortFunc(endpoints, CompareEndpoints)
 }
 
 // Service finds a service by name; nil when there is none.
