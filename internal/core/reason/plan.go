@@ -3,10 +3,73 @@ package reason
 // Codes of package plan.
 const (
 	NoEndpoints Code = "NoEndpoints"
+
+	// What a client may use, one code for each row of the decision table.
+	OnlyTerminating       Code = "OnlyTerminating"
+	HintedToNode          Code = "HintedToNode"
+	HintedToZone          Code = "HintedToZone"
+	NoHints               Code = "NoHints"
+	HintMissing           Code = "HintMissing"
+	ClientWithoutZone     Code = "ClientWithoutZone"
+	ZoneNotHinted         Code = "ZoneNotHinted"
+	LocalTrafficOnly      Code = "LocalTrafficOnly"
+	OnNode                Code = "OnNode"
+	OnlyTerminatingOnNode Code = "OnlyTerminatingOnNode"
+	NoneOnNode            Code = "NoneOnNode"
+
+	// Why a service has hints, or none.
+	HintsDisabled         Code = "HintsDisabled"
+	EndpointsServeOwnZone Code = "EndpointsServeOwnZone"
+	EndpointsServeOwnNode Code = "EndpointsServeOwnNode"
+	HintsByCPU            Code = "HintsByCPU"
+	PolicyIsLocal         Code = "PolicyIsLocal"
+	TooFewZones           Code = "TooFewZones"
+	TooFewEndpoints       Code = "TooFewEndpoints"
+	NodesWithoutZone      Code = "NodesWithoutZone"
+	NodesWithoutCPU       Code = "NodesWithoutCPU"
+	EndpointsWithoutZone  Code = "EndpointsWithoutZone"
+	OverloadTooHigh       Code = "OverloadTooHigh"
+
+	// What a person should know besides.
+	NodesCountEqually     Code = "NodesCountEqually"
+	EndpointsOverloaded   Code = "EndpointsOverloaded"
+	ZonesWithoutEndpoints Code = "ZonesWithoutEndpoints"
+	HeadlessService       Code = "HeadlessService"
 )
 
 func planTexts() map[Code]string {
 	return map[Code]string{
 		NoEndpoints: "the service has no ready endpoint",
+
+		OnlyTerminating:       "no endpoint is ready: those that terminate but still serve take the requests",
+		HintedToNode:          "every ready endpoint names its nodes: requests stay with those that name {objects}",
+		HintedToZone:          "every ready endpoint names its zones: requests stay with those that name {objects}",
+		NoHints:               "no endpoint carries a hint: every ready endpoint is used",
+		HintMissing:           "hints are ignored while a ready endpoint has none: {objects}",
+		ClientWithoutZone:     "hints by zone do not help a client whose zone is not known: every ready endpoint is used",
+		ZoneNotHinted:         "no endpoint names {objects}: every ready endpoint is used",
+		LocalTrafficOnly:      "internal traffic policy Local: only endpoints on the client's node are used",
+		OnNode:                "ready endpoints live on {objects}",
+		OnlyTerminatingOnNode: "the endpoints on {objects} terminate but still serve",
+		NoneOnNode:            "no usable endpoint lives on {objects}",
+
+		HintsDisabled:         "the service asks for no hints",
+		EndpointsServeOwnZone: "each endpoint serves its own zone",
+		EndpointsServeOwnNode: "each endpoint serves its own node, then its zone",
+		HintsByCPU: "endpoints are allotted to zones by CPU: the most loaded one expects {overload} more than its " +
+			"fair part, at most {limit} is allowed",
+		PolicyIsLocal:        "no hints: the service has traffic policy Local",
+		TooFewZones:          "no hints: {zones} zone has ready nodes, two are needed",
+		TooFewEndpoints:      "no hints: {endpoints} ready endpoints for {zones} zones",
+		NodesWithoutZone:     "ready nodes carry no zone label: {objects}",
+		NodesWithoutCPU:      "ready nodes report no CPU: {objects}",
+		EndpointsWithoutZone: "ready endpoints have no zone: {objects}",
+		OverloadTooHigh: "no hints: the best split of {endpoints} endpoints leaves {objects} with {overload} overload, " +
+			"it has to be below {limit}",
+
+		NodesCountEqually:     "no node reports CPU: all nodes count the same",
+		EndpointsOverloaded:   "endpoints in {objects} are expected to get up to {overload} more than their fair part",
+		ZonesWithoutEndpoints: "no ready endpoint lives in {objects}: their requests go elsewhere",
+		HeadlessService:       "the service is headless: its clients choose by name, no proxy reads the hints",
 	}
 }

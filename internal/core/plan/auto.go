@@ -1,0 +1,3 @@
+package plan
+
+func auto(*prepared) allotment { return allotment{} }

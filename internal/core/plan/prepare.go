@@ -1,0 +1,245 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// prepared is an Input with everything looked up once that the modes need. Its Limits and Costs are filled in. A mode
+// reads it and writes to none of it.
+type prepared struct {
+	Input
+
+	// endpoints are copies of the family's endpoints, in the service's order; their hints are those before planning.
+	endpoints []topology.Endpoint
+	ready     []int            // the ready ones, as ascending indexes into endpoints
+	home      []int            // for each endpoint its own zone, as an index into zones; -1: in none of them
+	before    []topology.Hints // for each endpoint the hints of the plan before, or those it carries; zero: it is new
+	hinted    bool             // whether the service was hinted before
+
+	zones   []topology.Zone // each zone that has demand or a ready endpoint, sorted
+	demand  []Share         // for each zone; sums to 1, or is all 0 when there is no zone
+	readyIn []int           // for each zone the ready endpoints that live in it
+}
+
+// allotment is what a mode decides: the hints of each of prepared.endpoints (nil: no hints at all), and why. A mode
+// leaves the hints of unready endpoints zero.
+type allotment struct {
+	hints   []topology.Hints
+	reasons []reason.Reason
+}
+
+// prepare looks everything up. It is where the order of the input stops to matter.
+func prepare(in Input) *prepared {
+	p := &prepared{Input: in}
+	p.Limits = in.Limits.orDefaults()
+	p.gather()
+	p.recall()
+	p.measure()
+	return p
+}
+
+// The limits of KEP-2433, "Overload".
+const (
+	defaultStart = 0.20
+	defaultStop  = 0.30
+)
+
+// orDefaults replaces what is not a positive number by the default, and keeps Stop from being below Start: hints that
+// may start would have to go at once.
+func (l Limits) orDefaults() Limits {
+	if !(l.Start > 0) { // also when it is not a number
+		l.Start = defaultStart
+	}
+	if !(l.Stop > 0) {
+		l.Stop = defaultStop
+	}
+	l.Stop = max(l.Stop, l.Start)
+	return l
+}
+
+// gather copies the family's endpoints, sorted, and finds the ready ones.
+func (p *prepared) gather() {
+	all := p.Service.Endpoints
+	p.endpoints = make([]topology.Endpoint, 0, len(all))
+	for i := range all {
+		if all[i].Family() == p.Family {
+			p.endpoints = append(p.endpoints, all[i])
+		}
+	}
+	if !slices.IsSortedFunc(p.endpoints, compareWhole) {
+		slices.SortFunc(p.endpoints, compareWhole)
+	}
+	p.ready = make([]int, 0, len(p.endpoints))
+	for i := range p.endpoints {
+		if p.endpoints[i].IsReady() {
+			p.ready = append(p.ready, i)
+		}
+	}
+}
+
+// compareWhole orders endpoints as a Service does, and then by everything that planning looks at, so that two owners of
+// one address cannot make the plan depend on who was read first.
+func compareWhole(a, b topology.Endpoint) int {
+	if c := topology.CompareEndpoints(a, b); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		cmp.Compare(a.Zone, b.Zone),
+		strings.Compare(a.Node, b.Node),
+		strings.Compare(a.Pod, b.Pod),
+		cmp.Compare(a.Ready, b.Ready),
+		cmp.Compare(a.Serving, b.Serving),
+		cmp.Compare(a.Terminating, b.Terminating),
+		slices.Compare(a.Hints.Zones, b.Hints.Zones),
+		slices.Compare(a.Hints.Nodes, b.Hints.Nodes),
+	)
+}
+
+// recall finds each endpoint's earlier hints. Both lists are in the service's order, so one pass over both does.
+func (p *prepared) recall() {
+	p.before = make([]topology.Hints, len(p.endpoints))
+	if p.Previous == nil {
+		for _, i := range p.ready {
+			p.before[i] = p.endpoints[i].Hints
+			p.hinted = p.hinted || !p.before[i].IsZero()
+		}
+		return
+	}
+	p.hinted = p.Previous.Hinted
+	earlier := p.Previous.Endpoints
+	for i, j := 0, 0; i < len(p.endpoints) && j < len(earlier); {
+		switch c := topology.CompareEndpoints(p.endpoints[i], earlier[j]); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			p.before[i] = earlier[j].Hints
+			i, j = i+1, j+1
+		}
+	}
+}
+
+// measure finds the zones, where the demand comes from, and where the endpoints are.
+func (p *prepared) measure() {
+	told := p.told()
+	p.zones = make([]topology.Zone, 0, len(told)+1)
+	for _, d := range told {
+		p.zones = append(p.zones, d.Zone)
+	}
+	known := make(map[topology.Zone]int, len(told)+1)
+	for _, z := range p.zones {
+		known[z] = 0
+	}
+	for _, i := range p.ready {
+		z := p.endpoints[i].Zone
+		if _, ok := known[z]; !ok && z != "" {
+			known[z] = 0
+			p.zones = append(p.zones, z)
+		}
+	}
+	slices.Sort(p.zones)
+	for i, z := range p.zones {
+		known[z] = i
+	}
+
+	p.home = make([]int, len(p.endpoints))
+	p.readyIn = make([]int, len(p.zones))
+	for i := range p.endpoints {
+		e := &p.endpoints[i]
+		row, ok := known[e.Zone]
+		if !ok || e.Zone == "" {
+			p.home[i] = -1
+			continue
+		}
+		p.home[i] = row
+		if e.IsReady() {
+			p.readyIn[row]++
+		}
+	}
+	p.demand = make([]Share, len(p.zones))
+	for _, d := range told {
+		p.demand[known[d.Zone]] = d.Share
+	}
+	if len(told) == 0 { // nobody knows: the endpoints' own places are the only evidence of where the clients are
+		p.demandByEndpoints()
+	}
+}
+
+func (p *prepared) demandByEndpoints() {
+	placed := 0
+	for _, n := range p.readyIn {
+		placed += n
+	}
+	for z, n := range p.readyIn {
+		p.demand[z] = Share(n) / Share(placed)
+	}
+}
+
+// told gives the zones with demand and its shares, which sum to 1: as given, else by CPU, else (no node reports any) by
+// nodes. It is empty when nothing is known.
+func (p *prepared) told() []ZoneDemand {
+	if given := normal(p.Demand); len(given) > 0 {
+		return given
+	}
+	byCPU := make([]ZoneDemand, 0, len(p.Survey.Zones))
+	byNodes := make([]ZoneDemand, 0, len(p.Survey.Zones))
+	for _, z := range p.Survey.Zones {
+		byCPU = append(byCPU, ZoneDemand{Zone: z.Zone, Share: Share(z.CPU)})
+		byNodes = append(byNodes, ZoneDemand{Zone: z.Zone, Share: Share(z.Nodes)})
+	}
+	if shares := normal(byCPU); len(shares) > 0 {
+		return shares
+	}
+	return normal(byNodes)
+}
+
+// normal merges what is said of one zone, drops what cannot be a share, sorts by zone and scales to a sum of 1.
+func normal(demand []ZoneDemand) []ZoneDemand {
+	merged := make([]ZoneDemand, 0, len(demand))
+	for _, d := range demand {
+		if d.Zone != "" && d.Share > 0 && !math.IsInf(float64(d.Share), 0) {
+			merged = append(merged, d)
+		}
+	}
+	slices.SortFunc(merged, func(a, b ZoneDemand) int {
+		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Share, b.Share))
+	})
+	var sum Share
+	last := -1
+	for _, d := range merged {
+		sum += d.Share
+		if last >= 0 && merged[last].Zone == d.Zone {
+			merged[last].Share += d.Share
+			continue
+		}
+		last++
+		merged[last] = d
+	}
+	merged = merged[:last+1]
+	for i := range merged {
+		merged[i].Share /= sum
+	}
+	return merged
+}
+
+// place says where an endpoint is, as far as the bill is concerned.
+func (p *prepared) place(e *topology.Endpoint) topology.Place {
+	return topology.Place{Zone: e.Zone, Region: p.Survey.Regions[e.Zone], Cluster: e.Cluster}
+}
+
+// zonePlace is where the clients of a zone are: in this cluster.
+func (p *prepared) zonePlace(z topology.Zone) topology.Place {
+	return topology.Place{Zone: z, Region: p.Survey.Regions[z]}
+}
+
+// cost gives the cost of a request from a zone to an endpoint.
+func (p *prepared) cost(from topology.Zone, e *topology.Endpoint) topology.Cost {
+	return p.Costs.Between(p.zonePlace(from), p.place(e))
+}
