@@ -90,6 +90,10 @@ type table struct {
 	zoned   bool  // every ready endpoint names a zone
 	noded   bool  // every ready endpoint names a node
 	bare    bool  // no ready endpoint names anything
+
+	// What a scan finds for one client, an index finds in one step for many. Nil: scan.
+	byZone map[topology.Zone][]int // ready endpoints by the zones they name
+	byNode map[string][]int        // ready endpoints by the nodes they name
 }
 
 func tabulate(h hintedEndpoints, considered []int) *table {
@@ -180,14 +184,36 @@ func (t *table) local(c Client) ([]int, reason.Code) {
 	return nil, reason.NoneOnNode
 }
 
+// indexHints lets forZone and forNode answer in one step.
+func (t *table) indexHints() {
+	t.byZone = make(map[topology.Zone][]int)
+	t.byNode = make(map[string][]int)
+	for _, i := range t.ready {
+		hints := t.hints(i)
+		for _, z := range hints.Zones {
+			t.byZone[z] = append(t.byZone[z], i)
+		}
+		for _, n := range hints.Nodes {
+			t.byNode[n] = append(t.byNode[n], i)
+		}
+	}
+}
+
 func (t *table) forZone(z topology.Zone) []int {
+	if t.byZone != nil {
+		return t.byZone[z]
+	}
 	return filter(t.ready, func(i int) bool { return slices.Contains(t.hints(i).Zones, z) })
 }
 
 func (t *table) forNode(node string) []int {
+	if t.byNode != nil {
+		return t.byNode[node]
+	}
 	return filter(t.ready, func(i int) bool { return slices.Contains(t.hints(i).Nodes, node) })
 }
 
+// onNode gives those that live on a node of this cluster.
 func (t *table) onNode(node string, from []int) []int {
 	return filter(from, func(i int) bool { return t.endpoints[i].Node == node && t.endpoints[i].Cluster == "" })
 }

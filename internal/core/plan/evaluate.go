@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -28,6 +29,7 @@ func evaluate(p *prepared, hints []topology.Hints) outcome {
 		considered[i] = i
 	}
 	t := tabulate(hintedEndpoints{endpoints: p.endpoints, instead: hints}, considered)
+	t.indexHints()
 	n := len(p.endpoints)
 	shares := make([]Share, len(p.zones)*n) // one piece of memory for all rows
 	o := outcome{zones: make([]ZonePlan, len(p.zones))}
@@ -49,10 +51,10 @@ func (p *prepared) split(t *table, z int, row []Share) {
 	}
 	rest := Share(1)
 	if t.noded {
-		nodes := p.nodesIn(z)
-		each := 1 / Share(max(len(nodes), p.nodesWithClients(zone)))
-		for _, node := range nodes {
-			list, _ := t.cluster(Client{Node: node, Zone: zone})
+		groups := p.nodesOf(z)
+		each := 1 / Share(max(len(groups), p.nodesWithClients(zone)))
+		for _, g := range groups {
+			list, _ := t.cluster(Client{Node: g.node, Zone: zone})
 			spread(row, list, each)
 			rest -= each
 		}
@@ -65,8 +67,10 @@ func (p *prepared) split(t *table, z int, row []Share) {
 // speaks for the other nodes only.
 func (p *prepared) splitLocal(t *table, z int, row []Share) {
 	var lists [][]int
-	for _, node := range p.nodesIn(z) {
-		if list, _ := t.local(Client{Node: node, Zone: p.zones[z]}); len(list) > 0 {
+	for _, g := range p.nodesOf(z) {
+		// Asking about the node's own endpoints gives what asking about all would.
+		local := tabulate(t.hintedEndpoints, g.endpoints)
+		if list, _ := local.local(Client{Node: g.node, Zone: p.zones[z]}); len(list) > 0 {
 			lists = append(lists, list)
 		}
 	}
@@ -81,16 +85,30 @@ func spread(row []Share, list []int, amount Share) {
 	}
 }
 
-// nodesIn lists the nodes of a zone that have an endpoint, sorted.
-func (p *prepared) nodesIn(z int) []string {
-	var nodes []string
+// nodeGroup is a node with the endpoints that live on it.
+type nodeGroup struct {
+	node      string
+	endpoints []int
+}
+
+// nodesOf lists the nodes of a zone that have endpoints, sorted by name.
+func (p *prepared) nodesOf(z int) []nodeGroup {
+	var here []int
 	for i := range p.endpoints {
 		if e := &p.endpoints[i]; p.home[i] == z && e.Node != "" && e.Cluster == "" {
-			nodes = append(nodes, e.Node)
+			here = append(here, i)
 		}
 	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	slices.SortStableFunc(here, func(i, j int) int { return strings.Compare(p.endpoints[i].Node, p.endpoints[j].Node) })
+	var groups []nodeGroup
+	for start, n := 0, 0; start < len(here); start = n {
+		node := p.endpoints[here[start]].Node
+		for n = start + 1; n < len(here) && p.endpoints[here[n]].Node == node; n++ {
+			continue
+		}
+		groups = append(groups, nodeGroup{node: node, endpoints: here[start:n]})
+	}
+	return groups
 }
 
 // nodesWithClients counts the nodes of a zone.

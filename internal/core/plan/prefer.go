@@ -15,7 +15,11 @@ func preferSameZone(p *prepared) allotment {
 			hints[i].Zones = []topology.Zone{z}
 		}
 	}
-	return allotment{hints: hints, reasons: []reason.Reason{reason.New(reason.EndpointsServeOwnZone)}}
+	reasons := []reason.Reason{reason.New(reason.EndpointsServeOwnZone)}
+	if lost := p.withoutZone(); len(lost) > 0 {
+		reasons = append(reasons, reason.New(reason.EndpointsWithoutZone, lost...))
+	}
+	return allotment{hints: hints, reasons: reasons}
 }
 
 // preferSameNode hints each ready endpoint to its own node, and to its zone for clients on nodes that have none.
@@ -23,11 +27,18 @@ func preferSameZone(p *prepared) allotment {
 // Source: KEP-4444, PreferSameNode.
 func preferSameNode(p *prepared) allotment {
 	a := preferSameZone(p)
+	a.reasons[0] = reason.New(reason.EndpointsServeOwnNode)
+	var lost []string
 	for _, i := range p.ready {
-		if e := &p.endpoints[i]; e.Node != "" {
-			a.hints[i].Nodes = []string{e.Node}
+		e := &p.endpoints[i]
+		if e.Node == "" {
+			lost = append(lost, nameOf(e))
+			continue
 		}
+		a.hints[i].Nodes = []string{e.Node}
 	}
-	a.reasons = []reason.Reason{reason.New(reason.EndpointsServeOwnNode)}
+	if len(lost) > 0 {
+		a.reasons = append(a.reasons, reason.New(reason.EndpointsWithoutNode, lost...))
+	}
 	return a
 }

@@ -24,6 +24,7 @@ type prepared struct {
 
 	zones   []topology.Zone // each zone that has demand or a ready endpoint, sorted
 	demand  []Share         // for each zone; sums to 1, or is all 0 when there is no zone
+	guessed bool            // nobody told the demand and no node does: it follows the ready endpoints
 	readyIn []int           // for each zone the ready endpoints that live in it
 }
 
@@ -167,12 +168,14 @@ func (p *prepared) measure() {
 	for _, d := range told {
 		p.demand[known[d.Zone]] = d.Share
 	}
-	if len(told) == 0 { // nobody knows: the endpoints' own places are the only evidence of where the clients are
-		p.demandByEndpoints()
+	if len(told) == 0 {
+		p.guess()
 	}
 }
 
-func (p *prepared) demandByEndpoints() {
+// guess takes the endpoints' own places for those of the clients: there is no other evidence.
+func (p *prepared) guess() {
+	p.guessed = true
 	placed := 0
 	for _, n := range p.readyIn {
 		placed += n

@@ -1,6 +1,41 @@
 package plan
 
-import "github.com/weir-lb/weir/internal/core/reason"
+import (
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
 
 // warnings names what a person should know whatever the mode decided.
-func (p *prepared) warnings(outcome) []reason.Reason { return nil }
+func (p *prepared) warnings(o outcome) []reason.Reason {
+	var warnings []reason.Reason
+	if o.overload > p.stop() {
+		var zones []string
+		for _, row := range o.zones {
+			if row.Overload > p.stop() {
+				zones = append(zones, string(row.Zone))
+			}
+		}
+		warnings = append(warnings,
+			reason.New(reason.EndpointsOverloaded, zones...).With("overload", o.overload, reason.Ratio))
+	}
+	if !p.wantsHints() || len(p.ready) == 0 {
+		return warnings
+	}
+	var deserted []string
+	for z, zone := range p.zones {
+		if p.demand[z] > 0 && p.readyIn[z] == 0 {
+			deserted = append(deserted, string(zone))
+		}
+	}
+	if len(deserted) > 0 {
+		warnings = append(warnings, reason.New(reason.ZonesWithoutEndpoints, deserted...))
+	}
+	if p.Service.Headless {
+		warnings = append(warnings, reason.New(reason.HeadlessService))
+	}
+	return warnings
+}
+
+func (p *prepared) wantsHints() bool {
+	return p.Service.Mode != topology.ModeDisabled && p.Service.Mode != topology.ModeUnset
+}

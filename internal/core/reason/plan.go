@@ -21,7 +21,7 @@ const (
 	HintsDisabled         Code = "HintsDisabled"
 	EndpointsServeOwnZone Code = "EndpointsServeOwnZone"
 	EndpointsServeOwnNode Code = "EndpointsServeOwnNode"
-	HintsByCPU            Code = "HintsByCPU"
+	HintsByShare          Code = "HintsByShare"
 	PolicyIsLocal         Code = "PolicyIsLocal"
 	TooFewZones           Code = "TooFewZones"
 	TooFewEndpoints       Code = "TooFewEndpoints"
@@ -32,6 +32,7 @@ const (
 
 	// What a person should know besides.
 	NodesCountEqually     Code = "NodesCountEqually"
+	EndpointsWithoutNode  Code = "EndpointsWithoutNode"
 	EndpointsOverloaded   Code = "EndpointsOverloaded"
 	ZonesWithoutEndpoints Code = "ZonesWithoutEndpoints"
 	HeadlessService       Code = "HeadlessService"
@@ -56,10 +57,10 @@ func planTexts() map[Code]string {
 		HintsDisabled:         "the service asks for no hints",
 		EndpointsServeOwnZone: "each endpoint serves its own zone",
 		EndpointsServeOwnNode: "each endpoint serves its own node, then its zone",
-		HintsByCPU: "endpoints are allotted to zones by CPU: the most loaded one expects {overload} more than its " +
-			"fair part, at most {limit} is allowed",
+		HintsByShare: "each zone has endpoints by its share of the demand: {overload} expected overload, hints stay up " +
+			"to {limit}",
 		PolicyIsLocal:        "no hints: the service has traffic policy Local",
-		TooFewZones:          "no hints: {zones} zone has ready nodes, two are needed",
+		TooFewZones:          "no hints: {zones} zones have ready nodes, two are needed",
 		TooFewEndpoints:      "no hints: {endpoints} ready endpoints for {zones} zones",
 		NodesWithoutZone:     "ready nodes carry no zone label: {objects}",
 		NodesWithoutCPU:      "ready nodes report no CPU: {objects}",
@@ -68,6 +69,7 @@ func planTexts() map[Code]string {
 			"it has to be below {limit}",
 
 		NodesCountEqually:     "no node reports CPU: all nodes count the same",
+		EndpointsWithoutNode:  "ready endpoints have no node, so hints by node are ignored: {objects}",
 		EndpointsOverloaded:   "endpoints in {objects} are expected to get up to {overload} more than their fair part",
 		ZonesWithoutEndpoints: "no ready endpoint lives in {objects}: their requests go elsewhere",
 		HeadlessService:       "the service is headless: its clients choose by name, no proxy reads the hints",
