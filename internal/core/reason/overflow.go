@@ -1,12 +1,41 @@
 package reason
 
-// Codes of package overflow.
+// Codes of package overflow: why a strategy's state changed last.
 const (
-	ZoneCopes Code = "ZoneCopes"
+	ZoneCopes       Code = "ZoneCopes"
+	ZoneReturned    Code = "ZoneReturned"
+	ZoneSlow        Code = "ZoneSlow"
+	ZoneInCrisis    Code = "ZoneInCrisis"
+	ZoneEvacuated   Code = "ZoneEvacuated"
+	ZoneUnusable    Code = "ZoneUnusable"
+	ZoneDrained     Code = "ZoneDrained"
+	ZoneRecovering  Code = "ZoneRecovering"
+	NoZoneIsBetter  Code = "NoZoneIsBetter"
+	PoolGrew        Code = "PoolGrew"
+	PoolShrank      Code = "PoolShrank"
+	FollowsHints    Code = "FollowsHints"
+	BlindToZones    Code = "BlindToZones"
+	BandNotExceeded Code = "BandNotExceeded"
 )
 
 func overflowTexts() map[Code]string {
 	return map[Code]string{
-		ZoneCopes: "the zone copes with its own traffic",
+		ZoneCopes:    "the zone copes with its own traffic",
+		ZoneReturned: "the zone copes again: {slowdown} times its normal latency, all traffic is back",
+		ZoneSlow: "the zone answers {slowdown} times slower than normal (limit {limit}): " +
+			"the excess goes to the cheapest zone that is better",
+		ZoneInCrisis: "the zone answers {slowdown} times slower than normal and delivers {delivered} of its requests: " +
+			"its share is cut to what it delivers",
+		ZoneEvacuated: "the zone delivers {delivered} of its requests at {slowdown} times its normal latency: " +
+			"all but a probe goes elsewhere",
+		ZoneUnusable:    "no endpoint of the zone is usable: all traffic goes elsewhere",
+		ZoneDrained:     "the zone is drained by an operator: all traffic goes elsewhere",
+		ZoneRecovering:  "{answers} good answers in a row: the zone is given more traffic again",
+		NoZoneIsBetter:  "the zone answers {slowdown} times slower than normal, but no other zone is better: traffic stays",
+		PoolGrew:        "{load} requests in flight on {active} endpoints, above the band: one endpoint added",
+		PoolShrank:      "{load} requests in flight on {active} endpoints, below the band: one endpoint removed",
+		FollowsHints:    "the strategy follows the hints and does not look at load",
+		BlindToZones:    "the strategy spreads requests over all endpoints alike",
+		BandNotExceeded: "the load is within the band",
 	}
 }

@@ -1,0 +1,169 @@
+package overflow
+
+import "math"
+
+const (
+	minutes = 60 // closed slots that are remembered: an hour, long enough to outlast an incident
+	hours   = 24 // means of an hour that are remembered: a slow drift cannot teach the law to accept it within a day
+)
+
+// baseline learns what an answer takes when nothing is wrong (reference/overflow.md 4.2), from home while it is calm.
+//
+// Its history has two levels: slots of about a minute, of which the last hour is kept, and means of an hour, of which
+// the last day is kept. The baseline is the smallest of them all. An hour is a mean and not a minimum, because the
+// minimum of 1,440 noisy means lies far below any of them.
+type baseline struct {
+	value float64 // seconds; 0: not known yet
+	noise float64 // squared coefficient of variation of a single request, waiting in queues together included
+
+	open    slot
+	minutes [minutes]closedSlot
+	minute  int // where the next closed slot goes
+	hour    slot
+	hours   [hours]closedSlot
+	nextOf  int // where the next hour goes
+
+	windowed bool    // a window of first answers was full
+	settled  bool    // there is at least one slot; before, value is the fastest that was seen
+	slowFor  float64 // seconds that home has been slow with nowhere better to go
+	stretch  float64 // how much of value was accepted by escape; at least 1
+}
+
+// slot gathers the requests of a stretch of time.
+type slot struct {
+	seconds, requests, sum float64 // sum of latencies in seconds
+	squares                float64 // of the mean of each part, times its requests
+	parts                  float64
+}
+
+// closedSlot is what is remembered of a slot; mean 0: nothing.
+type closedSlot struct{ mean, noise float64 }
+
+// window is the mean of a few requests in a row.
+type window struct{ requests, sum float64 }
+
+func newBaseline() baseline { return baseline{noise: 1, stretch: 1} }
+
+// see takes the first answers of any group: until home has filled a slot, the fastest window of any group is the best
+// guess, and before the first window is full whatever has been seen.
+func (b *baseline) see(k *Constants, w *window, in *GroupCounters) {
+	if b.settled || in.OK == 0 {
+		return
+	}
+	w.requests += float64(in.OK)
+	w.sum += in.Latency.Seconds()
+	mean := w.sum / w.requests
+	full := w.requests >= k.WindowSamples
+	if mean > 0 && (!b.windowed || full && mean < b.value) {
+		b.value = mean
+	}
+	if full {
+		b.windowed = true
+		*w = window{}
+	}
+}
+
+// learn takes home's answers of a calm step. Failures count as the cap, as they do in the sensor: a service that always
+// fails one request in a hundred is normal like that.
+func (b *baseline) learn(k *Constants, dt float64, in *GroupCounters) {
+	b.open.seconds += dt
+	if n := float64(in.OK + in.Failed); n > 0 && b.value > 0 {
+		b.open.add(n, in.Latency.Seconds()+float64(in.Failed)*k.Cap*b.value)
+	}
+	if b.open.seconds < k.SlotMin.Seconds() || b.open.requests < k.SlotSamples {
+		return
+	}
+	b.settled = true
+	b.recall()
+	if b.open.seconds >= k.SlotLength.Seconds() {
+		b.close()
+	}
+}
+
+// add takes n requests of one step.
+func (s *slot) add(n, sum float64) {
+	s.requests += n
+	s.sum += sum
+	s.squares += sum * sum / n
+	s.parts++
+}
+
+// closed gives the slot's mean and noise. The noise is measured from the means of the parts, each of which varies by
+// the variance of one request over its number of requests, and more where requests of one step share a queue: that is
+// the noise that the sensor sees.
+func (s *slot) closed() closedSlot {
+	c := closedSlot{mean: s.sum / s.requests, noise: 1}
+	if s.parts > 1 && c.mean > 0 {
+		variance := max(0, s.squares-s.sum*c.mean) / (s.parts - 1)
+		c.noise = variance / (c.mean * c.mean)
+	}
+	return c
+}
+
+// close moves the open slot into the history.
+func (b *baseline) close() {
+	b.minutes[b.minute] = b.open.closed()
+	b.minute = (b.minute + 1) % minutes
+	b.hour.seconds += b.open.seconds
+	b.hour.add(b.open.requests, b.open.sum)
+	b.open = slot{}
+	if b.hour.seconds >= 3600 {
+		b.hours[b.nextOf] = b.hour.closed()
+		b.nextOf = (b.nextOf + 1) % hours
+		b.hour = slot{}
+	}
+}
+
+// recall finds the smallest mean of the open slot and the history, and the mean noise.
+func (b *baseline) recall() {
+	now := b.open.closed()
+	least, noise, n := now.mean, now.noise, 1.0
+	for _, c := range b.minutes {
+		if c.mean > 0 {
+			least = min(least, c.mean)
+			noise += c.noise
+			n++
+		}
+	}
+	for _, c := range b.hours {
+		if c.mean > 0 {
+			least = min(least, c.mean)
+		}
+	}
+	if b.value > 0 {
+		b.stretch = max(1, b.stretch*least/b.value)
+	}
+	b.value, b.noise = least, noise/n
+}
+
+// escape lets slow become normal, if home has been slow for long with nowhere better to go: the baseline and its whole
+// history grow, to a limit.
+func (b *baseline) escape(k *Constants, dt float64) {
+	b.slowFor += dt
+	if b.slowFor < k.EscapeAfter.Seconds() || b.stretch >= k.EscapeMax {
+		return
+	}
+	factor := min(math.Exp(dt/k.EscapeTime.Seconds()), k.EscapeMax/b.stretch)
+	b.stretch *= factor
+	b.value *= factor
+	b.open = slot{}
+	for i := range b.minutes {
+		b.minutes[i].mean *= factor
+	}
+	for i := range b.hours {
+		b.hours[i].mean *= factor
+	}
+	b.hour.sum *= factor
+	b.hour.squares *= factor * factor
+}
+
+// threshold is the slowdown at which home arms (4.3): the user's limit, or as far above normal as this client's own
+// estimate can be by chance, whichever is more. Before the baseline is settled it is as uncertain itself.
+func (b *baseline) threshold(k *Constants, weight float64) float64 {
+	samples := weight + k.PriorCalm
+	variance := b.noise * weight / (samples * samples)
+	if !b.settled {
+		variance += b.noise / k.WindowSamples
+	}
+	return max(k.HomeSlowdown, 1+k.NoiseBand*math.Sqrt(variance))
+}

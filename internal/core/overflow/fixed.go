@@ -1,0 +1,61 @@
+package overflow
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/reason"
+)
+
+// fixed is a strategy whose shares depend on the scene alone: Static and Random.
+type fixed struct {
+	why    reason.Code
+	shares func(Scene) []float64 // one for each group, summing to 1
+	scene  Scene
+	since  time.Duration
+}
+
+// newStatic sends everything to the home group: hints and nothing else, as kube-proxy does.
+func newStatic(Config) Strategy {
+	return &fixed{why: reason.FollowsHints, shares: func(s Scene) []float64 {
+		shares := make([]float64, len(s.Groups))
+		shares[0] = 1
+		return shares
+	}}
+}
+
+// newRandom is blind to zones: every endpoint of every group gets the same share.
+func newRandom(Config) Strategy {
+	return &fixed{why: reason.BlindToZones, shares: func(s Scene) []float64 {
+		shares := make([]float64, len(s.Groups))
+		var endpoints int
+		for _, g := range s.Groups {
+			endpoints += len(g.Endpoints)
+		}
+		for i, g := range s.Groups {
+			shares[i] = 1 / float64(len(s.Groups))
+			if endpoints > 0 {
+				shares[i] = float64(len(g.Endpoints)) / float64(endpoints)
+			}
+		}
+		return shares
+	}}
+}
+
+// Reset implements Strategy.
+func (f *fixed) Reset(now time.Duration, scene Scene) { f.scene, f.since = scene, now }
+
+// Step implements Strategy.
+func (f *fixed) Step(time.Duration, *Counters) Decision {
+	d := Decision{Cap: DefaultConstants().Cap, State: Calm, Reason: reason.New(f.why), Since: f.since}
+	if len(f.scene.Groups) == 0 {
+		return d
+	}
+	d.Groups = make([]GroupStatus, len(f.scene.Groups))
+	for i, share := range f.shares(f.scene) {
+		d.Groups[i].Share = share
+		if share > 0 {
+			d.Routes = append(d.Routes, Route{Group: i, Share: share})
+		}
+	}
+	return d
+}

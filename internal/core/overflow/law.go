@@ -1,0 +1,318 @@
+package overflow
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// weir is the law of reference/overflow.md section 4, one for each client and service. It treats every zone as a path
+// with congestion control: the client learns what an answer takes when nothing is wrong, measures each zone as a
+// slowdown against that, and moves a share of its requests to the cheapest zone that is better.
+//
+// Each part has its file: sensor and baseline measure, home decides what stays, waterfall where the excess goes, shed
+// what is rejected, state what people are told.
+type weir struct {
+	k      Constants
+	config Config
+
+	started  bool
+	last     time.Duration
+	zones    []*zone // one for each group; the first is home
+	order    []int   // of the others, in which they are offered home's excess
+	demand   demand
+	baseline baseline
+	home     home
+	shed     float64
+	stayed   float64 // of the demand that is at home only because nobody else took it
+	noBetter bool    // no other zone is better than home
+	story    story
+}
+
+// zone is a group and all that is known of it.
+type zone struct {
+	name      key
+	endpoints float64
+	sensor    sensor
+	window    window
+	spill     spill
+	share     float64 // of the demand, since the step before
+	usable    float64 // endpoints
+	drained   bool
+	open      bool // requests may go here at all
+}
+
+// key names a group from one scene to the next.
+type key struct {
+	home    bool // what the plan lends from a zone and what is left of the zone are two groups
+	zone    topology.Zone
+	cluster string
+}
+
+func newWeir(c Config) Strategy {
+	return &weir{k: c.Constants, config: c, baseline: newBaseline()}
+}
+
+// Reset implements Strategy.
+func (w *weir) Reset(now time.Duration, scene Scene) {
+	known := make(map[key]*zone, len(w.zones))
+	for _, z := range w.zones {
+		known[z.name] = z
+	}
+	had := len(w.zones) > 0
+	w.zones = make([]*zone, len(scene.Groups))
+	for i, g := range scene.Groups {
+		name := key{home: i == 0, zone: g.Zone, cluster: g.Cluster}
+		z := known[name]
+		if z == nil {
+			z = &zone{name: name, sensor: newSensor()}
+		}
+		z.endpoints = float64(len(g.Endpoints))
+		w.zones[i] = z
+		delete(known, name)
+	}
+	for name := range known {
+		if name.home {
+			w.home = home{} // another home; what it allowed says nothing about this one
+		}
+	}
+	w.order = waterfall(scene.Groups, w.config.Rotate)
+	if !had && len(w.zones) > 0 {
+		w.zones[0].share = 1
+	}
+	w.story.begin(now)
+}
+
+// Step implements Strategy.
+func (w *weir) Step(now time.Duration, c *Counters) Decision {
+	if len(w.zones) == 0 || len(c.Groups) != len(w.zones) {
+		return Decision{Cap: w.k.Cap, State: w.story.state, Reason: w.story.reason, Since: w.story.since}
+	}
+	m := w.moment(now, c)
+	if m.dt > 0 {
+		w.measure(m, c)
+		m.baseline = w.baseline.value
+		w.allow(m)
+		w.share(m)
+	}
+	w.story.tell(m, w)
+	return w.decision(m)
+}
+
+// moment moves the clock and the demand.
+func (w *weir) moment(now time.Duration, c *Counters) moment {
+	pause := max(0, now-w.last)
+	if !w.started {
+		pause = 100 * time.Millisecond // a usual step: before the first one there is nothing to measure from
+	}
+	if pause > w.k.IdleMax {
+		w.idle()
+	}
+	w.started, w.last = true, max(w.last, now)
+	var sent float64
+	for i := range c.Groups {
+		sent += float64(c.Groups[i].Sent)
+	}
+	m := moment{k: &w.k, now: w.last, dt: seconds(pause, w.k.StepMax), baseline: w.baseline.value}
+	if pause > 0 {
+		w.demand.step(&w.k, sent/(1-w.shed), pause.Seconds())
+	}
+	m.demand = max(w.demand.perSecond(), leastDemand)
+	return m
+}
+
+// leastDemand keeps divisions by the demand finite; one request in a quarter of an hour is no demand.
+const leastDemand = 1e-3
+
+// idle forgets what was known of the zones, but not what normal is.
+func (w *weir) idle() {
+	for i, z := range w.zones {
+		rtt := z.sensor.rtt
+		z.sensor, z.spill, z.share = newSensor(), spill{}, 0
+		z.sensor.rtt = rtt
+		if i == 0 {
+			z.share = 1
+		}
+	}
+	w.home, w.demand, w.shed, w.stayed = home{}, demand{}, 0, 0
+}
+
+// measure reads the counters: sensors, and the baseline while home is calm.
+func (w *weir) measure(m moment, c *Counters) {
+	prior := w.k.PriorCalm
+	if w.home.armed {
+		prior = w.k.PriorArmed
+	}
+	r := reading{now: m.now, dt: m.dt, baseline: m.baseline, homeRTT: w.zones[0].sensor.rtt, prior: prior}
+	for i, z := range w.zones {
+		in := &c.Groups[i]
+		z.usable, z.drained = float64(max(0, in.Usable)), in.Drained
+		z.sensor.step(&w.k, r, in)
+		w.baseline.see(&w.k, &z.window, in)
+	}
+	if !w.home.armed {
+		w.baseline.learn(&w.k, m.dt, &c.Groups[0])
+	}
+	w.openZones()
+}
+
+// openZones finds the groups that may be used. Endpoints that sit out and drained zones may not; but if that leaves
+// nothing, drains are ignored, and if that leaves nothing either, so is sitting out.
+func (w *weir) openZones() {
+	rules := []func(*zone) bool{
+		func(z *zone) bool { return z.usable > 0 && !z.drained },
+		func(z *zone) bool { return z.usable > 0 },
+		func(z *zone) bool { return z.endpoints > 0 },
+		func(*zone) bool { return true },
+	}
+	for _, allows := range rules {
+		found := false
+		for _, z := range w.zones {
+			z.open = allows(z)
+			found = found || z.open
+		}
+		if found {
+			return
+		}
+	}
+}
+
+// allow decides how much may stay at home.
+func (w *weir) allow(m moment) {
+	here := w.zones[0]
+	switch {
+	case !here.open:
+		w.home.close(m, here.share)
+	case w.home.armed:
+		w.home.step(m, &here.sensor, here.share, w.stayed)
+	case m.baseline > 0 && here.sensor.slowdown > w.baseline.threshold(&w.k, here.sensor.weight):
+		w.home.arm(m)
+	}
+	w.accept(m)
+}
+
+// accept lets the baseline follow when home has been slow for long and leaving does not help (4.2, escape).
+func (w *weir) accept(m moment) {
+	here := w.zones[0]
+	s := &here.sensor
+	limit := w.k.HomeSlowdown
+	if w.baseline.slowFor >= w.k.EscapeAfter.Seconds() {
+		limit *= math.Exp(-w.k.ReturnBelow) // go on until home can return, not only to the brink of it
+	}
+	left := here.share <= 0.5 && s.slowdown < w.k.EscapeBelow
+	if w.home.armed && here.open && s.slowdown > limit && s.delivered > w.k.EscapeGood && (w.noBetter || left) {
+		w.baseline.escape(&w.k, m.dt)
+		return
+	}
+	w.baseline.slowFor = 0
+}
+
+// share pours home's excess over the other zones in order, sheds, and gives the rest back to home.
+func (w *weir) share(m moment) {
+	here := w.zones[0]
+	over := 0.0
+	if w.home.armed {
+		over = max(0, 1-w.home.allowed/m.demand)
+	}
+	if !here.open {
+		over = 1
+	}
+	from := excess{
+		delay: here.sensor.delay, delivered: here.sensor.delivered, endpoints: here.usable, rtt: here.sensor.rtt,
+	}
+	wanted, taken := over, 0.0
+	w.noBetter = true
+	for _, i := range w.order {
+		z := w.zones[i]
+		if !z.open {
+			z.share = 0
+			z.spill = spill{}
+			continue
+		}
+		part := z.spill.pour(m, z, from, over)
+		w.noBetter = w.noBetter && z.sensor.delay > target(m, &z.sensor, from)
+		over = max(0, over-part)
+		taken += part
+		z.share = part
+	}
+	w.shedding(m, over)
+	w.stayed = 0
+	if over > unnoticed && wanted > 0 {
+		w.stayed = over
+	}
+	rest := max(0, 1-taken-w.shed)
+	if here.open {
+		here.share = rest
+		return
+	}
+	here.share = 0
+	w.scatter(rest)
+}
+
+// unnoticed is a share that is nothing: rounding, or a request in a thousand.
+const unnoticed = 1e-3
+
+// scatter gives a share that has no zone to those that may be used, by size and inversely by the square of their delay.
+func (w *weir) scatter(share float64) {
+	weigh := func(z *zone) float64 {
+		size := max(z.usable, 1)
+		if d := z.sensor.delay; d > 0 && w.baseline.value > 0 {
+			ratio := w.baseline.value / d
+			return size * ratio * ratio
+		}
+		return size
+	}
+	var sum float64
+	for _, z := range w.zones {
+		if z.open {
+			sum += weigh(z)
+		}
+	}
+	for _, z := range w.zones {
+		if z.open {
+			z.share += share * weigh(z) / sum
+		}
+	}
+}
+
+// decision says what was decided.
+func (w *weir) decision(m moment) Decision {
+	d := Decision{
+		Routes:   make([]Route, 0, len(w.zones)),
+		Groups:   make([]GroupStatus, len(w.zones)),
+		Shed:     w.shed,
+		Baseline: time.Duration(w.baseline.value * float64(time.Second)),
+		Cap:      w.k.Cap,
+		State:    w.story.state,
+		Reason:   w.story.reason,
+		Since:    w.story.since,
+	}
+	for i, z := range w.zones {
+		status := GroupStatus{
+			Share:     z.share,
+			Delivered: z.sensor.delivered,
+			Allowed:   z.spill.allowed,
+			Demand:    z.share * m.demand,
+		}
+		if z.sensor.weight > unnoticed {
+			status.Slowdown = z.sensor.slowdown
+		}
+		if i == 0 {
+			status.Allowed, status.Demand = w.allowedHome(m), m.demand
+		}
+		d.Groups[i] = status
+		if z.share > 0 {
+			d.Routes = append(d.Routes, Route{Group: i, Share: z.share})
+		}
+	}
+	return d
+}
+
+// allowedHome is what home is allowed: all of the demand while calm.
+func (w *weir) allowedHome(m moment) float64 {
+	if w.home.armed {
+		return w.home.allowed
+	}
+	return m.demand
+}

@@ -1,0 +1,51 @@
+package overflow
+
+import (
+	"math"
+	"time"
+)
+
+// rate is a decayed mean of events per second. It is right from the first step on, because the time is decayed as the
+// events are.
+type rate struct{ events, seconds float64 }
+
+// step takes what happened in the last dt seconds, forgets over memory seconds and gives the new mean.
+func (r *rate) step(n, dt, memory float64) float64 {
+	keep := math.Exp(-dt / memory)
+	r.events = r.events*keep + n
+	r.seconds = r.seconds*keep + dt
+	return r.perSecond()
+}
+
+func (r *rate) perSecond() float64 {
+	if r.seconds <= 0 {
+		return 0
+	}
+	return r.events / r.seconds
+}
+
+// demand is how many requests per second want an answer. It follows a rise at once and a fall slowly: what is allowed
+// is divided by it, so an estimate that is too low keeps too much at home.
+type demand struct{ fast, slow rate }
+
+// slowDemand is how much longer the slow mean remembers than the fast one; ours, the reference names no number.
+const slowDemand = 4
+
+func (d *demand) step(k *Constants, n, dt float64) {
+	memory := samplesIn(k.MemorySamples, d.fast.perSecond(), k.DemandMin.Seconds(), k.DemandMax.Seconds())
+	d.fast.step(n, dt, memory)
+	d.slow.step(n, dt, slowDemand*memory)
+}
+
+func (d *demand) perSecond() float64 { return max(d.fast.perSecond(), d.slow.perSecond()) }
+
+// samplesIn gives the seconds in which n events come at this rate, within bounds.
+func samplesIn(n, perSecond, least, most float64) float64 {
+	if perSecond*most <= n {
+		return max(least, most)
+	}
+	return max(least, n/perSecond)
+}
+
+// seconds limits a pause to what may count at once.
+func seconds(d, most time.Duration) float64 { return min(d, most).Seconds() }

@@ -1,0 +1,94 @@
+package overflow
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/reason"
+)
+
+// story is what people are told: the state, and why and when it was entered (reference/overflow.md 4.8).
+type story struct {
+	begun  bool
+	state  State
+	reason reason.Reason
+	since  time.Duration
+}
+
+func (s *story) begin(now time.Duration) {
+	if s.begun {
+		return
+	}
+	*s = story{begun: true, state: Calm, reason: reason.New(reason.ZoneCopes), since: now}
+}
+
+// tell moves the state to where the law stands.
+func (s *story) tell(m moment, w *weir) {
+	state, code := w.stands(s.state)
+	if state == s.state && !s.renamed(code) {
+		return
+	}
+	s.state, s.since = state, m.now
+	s.reason = w.why(code)
+}
+
+// renamed tells whether the same state has another cause now: evacuated by the law, by health or by an operator.
+func (s *story) renamed(code reason.Code) bool {
+	return s.state == Evacuated && s.reason.Code != code
+}
+
+// stands gives the law's state and its cause.
+func (w *weir) stands(before State) (State, reason.Code) {
+	here := w.zones[0]
+	h := &w.home
+	switch {
+	case !here.open && here.drained:
+		return Evacuated, reason.ZoneDrained
+	case !here.open:
+		return Evacuated, reason.ZoneUnusable
+	case !h.armed && before == Calm:
+		return Calm, reason.ZoneCopes
+	case !h.armed:
+		return Calm, reason.ZoneReturned
+	case h.evacuated:
+		return Evacuated, reason.ZoneEvacuated
+	case h.recovering:
+		return Recovering, reason.ZoneRecovering
+	case w.noBetter && w.stayed > 0:
+		return NoHelp, reason.NoZoneIsBetter
+	case here.sensor.slowdown > w.crisisAt(before):
+		return Crisis, reason.ZoneInCrisis
+	default:
+		return Overflow, reason.ZoneSlow
+	}
+}
+
+// crisisAt is the slowdown of a crisis; to leave it takes a little less than to enter it.
+func (w *weir) crisisAt(before State) float64 {
+	at := w.k.CrisisAbove
+	if before == Crisis {
+		at /= 2
+	}
+	return w.k.HomeSlowdown * math.Exp(at)
+}
+
+// why gives the reason with its numbers.
+func (w *weir) why(code reason.Code) reason.Reason {
+	s := &w.zones[0].sensor
+	r := reason.New(code)
+	if zone := w.zones[0].name.zone; zone != "" {
+		r = reason.New(code, string(zone))
+	}
+	switch code {
+	case reason.ZoneSlow:
+		return r.With("slowdown", s.slowdown, reason.Factor).With("limit", w.k.HomeSlowdown, reason.Factor)
+	case reason.ZoneInCrisis, reason.ZoneEvacuated:
+		return r.With("slowdown", s.slowdown, reason.Factor).With("delivered", s.delivered, reason.Ratio)
+	case reason.ZoneRecovering:
+		return r.With("answers", w.home.needed, reason.Count)
+	case reason.ZoneReturned, reason.NoZoneIsBetter:
+		return r.With("slowdown", s.slowdown, reason.Factor)
+	default:
+		return r
+	}
+}

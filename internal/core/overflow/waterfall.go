@@ -1,0 +1,158 @@
+package overflow
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// spill is what another zone is allowed to take of home's excess (reference/overflow.md 4.5).
+type spill struct {
+	open    bool
+	allowed float64 // requests per second
+
+	checked time.Duration // when it was last looked at for a cut
+	delay   float64       // then, in seconds
+	cutAt   time.Duration
+	ceiling float64       // requests per second at which it was too hot; 0: not known
+	heardAt time.Duration // of the last evidence
+}
+
+// excess is what home gives away, and what the waterfall compares other zones with.
+type excess struct {
+	delay     float64 // of home, seconds
+	delivered float64 // of home
+	endpoints float64 // usable ones of home
+	rtt       float64 // of home, seconds
+}
+
+// pour offers a zone what is left over, a fraction of the demand, and gives the fraction it takes. share is what it got
+// since the step before.
+func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
+	hot := math.Log(z.sensor.delay / target(m, &z.sensor, from))
+	switch {
+	case m.baseline == 0:
+		hot = 0
+	case math.IsNaN(hot):
+		hot = math.Inf(-1)
+	}
+	if over > 0 && !s.open && hot <= 0 {
+		s.start(m, z, from)
+	}
+	if !s.open {
+		return 0
+	}
+	wanted := over * m.demand
+	switch {
+	case over == 0:
+	case hot > 0:
+		s.retreat(m, z, hot)
+	case wanted > s.allowed && z.sensor.heard:
+		s.grow(m, z, from.delivered)
+	}
+	if z.sensor.heard {
+		s.heardAt = m.now
+	}
+	s.fade(m, wanted)
+	return min(s.allowed/m.demand, over)
+}
+
+// target is the delay up to which a zone is welcome: outsiders tolerate less than residents, unless home is much worse.
+func target(m moment, s *sensor, from excess) float64 {
+	return max(m.k.OutsiderSlowdown*(m.baseline+s.extraRTT(from.rtt)), m.k.HomeComparison*from.delay)
+}
+
+// start opens a zone with a share that shows how it copes, by its size.
+func (s *spill) start(m moment, z *zone, from excess) {
+	size := 1.0
+	if from.endpoints > 0 {
+		size = min(1, z.usable/from.endpoints)
+	}
+	share := (m.k.FirstShare + m.k.FirstShareFailed*(1-from.delivered)) * size
+	s.open, s.allowed, s.heardAt = true, share*m.demand, m.now
+	s.checked, s.delay = m.now, z.sensor.delay
+}
+
+// retreat cuts a zone that is too hot, once in a feedback interval and not while it is cooling by itself. What it was
+// sent becomes a ceiling: without one, clients run into the same wall every few seconds and all zones drown in turn.
+func (s *spill) retreat(m moment, z *zone, hot float64) {
+	interval := time.Duration(m.interval(z) * float64(time.Second))
+	if m.now-s.checked < interval {
+		return
+	}
+	falling := z.sensor.delay < m.k.OutsiderFalling*s.delay
+	s.checked, s.delay = m.now, z.sensor.delay
+	if falling {
+		return
+	}
+	sent := z.share * m.demand
+	if hot > m.k.OutsiderHot {
+		repeats := s.ceiling > 0 && float64(m.now-s.cutAt) <= m.k.CeilingRepeats*float64(interval)
+		if !repeats {
+			s.ceiling = sent
+		}
+		s.cutAt = m.now
+	}
+	s.allowed = sent * max(math.Exp(-hot), m.k.OutsiderCut)
+}
+
+// grow lets in more, as fast as evidence comes that the zone copes, and not past the ceiling of the last incident.
+func (s *spill) grow(m moment, z *zone, delivered float64) {
+	interval := m.interval(z)
+	since := min((m.now - s.heardAt).Seconds(), interval)
+	factor := m.k.Growth + m.k.GrowthFailed*(1-delivered)
+	grown := s.allowed * math.Pow(factor, since/interval)
+	if m.now-s.cutAt > m.k.CeilingForget {
+		s.ceiling = 0
+	}
+	if s.ceiling > 0 {
+		// CUBIC: steep far from the ceiling, flat near it.
+		t := (m.now-s.cutAt).Seconds()/(m.k.CeilingTime*interval) - 1
+		grown = min(grown, s.ceiling*(1+m.k.CeilingDip*t*t*t))
+	}
+	s.allowed = max(s.allowed, grown)
+}
+
+// fade takes back what is allowed beyond what is wanted, and closes a zone that is not needed.
+func (s *spill) fade(m moment, wanted float64) {
+	least := 0.0
+	if wanted > 0 {
+		least = m.k.OpenFloor * m.demand
+	}
+	if s.allowed > wanted {
+		s.allowed = max(wanted, s.allowed*math.Exp(-m.dt/m.k.CloseTime.Seconds()))
+	}
+	s.allowed = max(s.allowed, least)
+	if s.allowed < m.k.OpenFloor*m.demand {
+		s.open, s.allowed = false, 0
+	}
+}
+
+// interval is the time after which a change of a zone's share can be seen. A step longer than that sees it at once.
+func (m moment) interval(z *zone) float64 {
+	return m.k.shortMemory(m.baseline) + z.sensor.delay
+}
+
+// waterfall orders the other groups: cheapest first, and those of equal cost by a number of the client, so that not all
+// clients meet in the same zone.
+func waterfall(groups []Group, rotate uint64) []int {
+	order := make([]int, 0, len(groups))
+	for i := 1; i < len(groups); i++ {
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(groups[a].Cost, groups[b].Cost) })
+	for first := 0; first < len(order); {
+		next := first + 1
+		for next < len(order) && groups[order[next]].Cost == groups[order[first]].Cost {
+			next++
+		}
+		tier := order[first:next]
+		turn := int(rotate % uint64(len(tier))) //nolint:gosec // below the length of a slice.
+		slices.Reverse(tier[:turn])
+		slices.Reverse(tier[turn:])
+		slices.Reverse(tier)
+		first = next
+	}
+	return order
+}
