@@ -61,7 +61,10 @@ type EndpointCounters struct {
 type Decision struct {
 	// Routes are the groups in use with their shares, summing to 1 - Shed; a route may name a subset of a group's
 	// endpoints (Hazl adds them one at a time).
-	Routes   []Route
+	Routes []Route
+	// Confined keeps requests on the routes even when all endpoints of all routes sit out. Otherwise such requests go to
+	// the other groups in waterfall order until the next step.
+	Confined bool
 	Shed     float64       // fraction of requests to reject with 503
 	Baseline time.Duration // the learned no-stress latency; 0: not known yet
 	Cap      float64       // the largest slowdown a single request may report
