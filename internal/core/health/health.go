@@ -1,0 +1,157 @@
+// Package health decides who sits out: an endpoint that keeps failing gets a pause, one trial when the pause is over,
+// and a longer pause if the trial fails too.
+//
+// It is told outcomes, the time and a random number, and answers with pauses; it knows no clock, no goroutine and no
+// request. It never lets more than a set share of a pool sit out, so that a fault which all endpoints share (their
+// database, the network, the client itself) cannot empty the pool.
+package health
+
+import (
+	"math"
+	"time"
+)
+
+// Config says when an endpoint sits out and for how long. The zero value means the defaults; each field that is zero
+// takes its own default.
+type Config struct {
+	// Failures in a row that end an endpoint's turn, and the fewest failures that the rate rule acts on.
+	// Default 5: an endpoint that fails one request in ten by chance does so in 1 of 100,000 runs of five; negative:
+	// endpoints never sit out.
+	Failures int
+	// Pause is how long the first pause lasts; each further one in a row lasts twice as long.
+	// Default 1 s: the order of a process's restart or of a connection that is set up anew.
+	Pause time.Duration
+	// MaxPause bounds the pause. It is also how long an endpoint must serve to have its earlier pauses forgiven.
+	// Default 30 s: a trial each half minute costs nothing, and a repaired endpoint is back before a person looks.
+	MaxPause time.Duration
+	// Jitter is the largest relative deviation of a pause, 0 to 1.
+	// Default 0.25: spreads the trials of many clients, which all noticed at once, over half of the pause.
+	Jitter float64
+	// MaxOut is the fraction of a pool that may sit out at once, 0 to 1, rounded down.
+	// Default 0.5: one of two zones may go as a whole; the rest, at twice its load, is better than a pool of endpoints
+	// that nobody believes in.
+	MaxOut float64
+	// Rate is the fraction of failed requests in memory above which an endpoint sits out, if it is also OddsOfRest
+	// times that of all others together.
+	// Default 0.3: an endpoint that fails half of its requests needs 62 of them on average before five in a row fail,
+	// and with a balancer that already avoids it that takes minutes.
+	Rate float64
+	// Memory is the time constant of the rate rule.
+	// Default 10 s: an endpoint that is avoided still gets about a request each second, and five failures make a case.
+	Memory time.Duration
+}
+
+// OddsOfRest is how many times worse than the others an endpoint must be for the rate rule: twice, so that a fault that
+// all share does not look like one endpoint's own.
+const OddsOfRest = 2
+
+// WithDefaults gives c with its zero fields replaced.
+func (c Config) WithDefaults() Config {
+	if c.Failures == 0 {
+		c.Failures = 5
+	}
+	if c.Pause <= 0 {
+		c.Pause = time.Second
+	}
+	if c.MaxPause <= 0 {
+		c.MaxPause = 30 * time.Second
+	}
+	if c.Jitter <= 0 {
+		c.Jitter = 0.25
+	}
+	if c.MaxOut <= 0 {
+		c.MaxOut = 0.5
+	}
+	if c.Rate <= 0 {
+		c.Rate = 0.3
+	}
+	if c.Memory <= 0 {
+		c.Memory = 10 * time.Second
+	}
+	c.MaxPause = max(c.MaxPause, c.Pause)
+	c.Jitter, c.MaxOut = min(c.Jitter, 1), min(c.MaxOut, 1)
+	return c
+}
+
+// Trips tells whether so many failures in a row end an endpoint's turn.
+func (c Config) Trips(inARow int) bool { return c.Failures > 0 && inARow >= c.Failures }
+
+// Allowed gives how many of n endpoints may sit out at once.
+func (c Config) Allowed(n int) int {
+	if c.Failures < 0 {
+		return 0
+	}
+	// A share such as 0.7 of 10 must not lose one to the binary fraction.
+	return int(math.Floor(c.MaxOut*float64(n) + 1e-9))
+}
+
+// pause gives the length of the nth pause in a row, from 1.
+func (c Config) pause(n int, random uint64) time.Duration {
+	length := c.MaxPause
+	// Beyond 30 doublings any pause has met its bound, and the shift would overflow.
+	if doublings := n - 1; doublings < 30 && c.Pause <= c.MaxPause>>doublings {
+		length = c.Pause << doublings
+	}
+	spread := 2*float64(random>>11)/(1<<53) - 1 // [-1, 1): the 53 bits that a float64 holds
+	return length + time.Duration(c.Jitter*spread*float64(length))
+}
+
+// Tally counts good and failed requests; decayed, they need not be whole.
+type Tally struct{ OK, Failed float64 }
+
+// Add gives the sum of both.
+func (t Tally) Add(o Tally) Tally { return Tally{t.OK + o.OK, t.Failed + o.Failed} }
+
+// Without gives what is left when o is taken away.
+func (t Tally) Without(o Tally) Tally { return Tally{max(0, t.OK-o.OK), max(0, t.Failed-o.Failed)} }
+
+// rate is the fraction that failed; 0 when nothing was counted.
+func (t Tally) rate() float64 {
+	if t.OK+t.Failed == 0 {
+		return 0
+	}
+	return t.Failed / (t.OK + t.Failed)
+}
+
+// Record is what is known of one endpoint's health. The zero value is an endpoint that never failed. One goroutine at a
+// time.
+type Record struct {
+	Out    bool          // sits out, or is on trial
+	Until  time.Duration // when the pause ends; meaningful while Out
+	Pauses int           // in a row
+	Total  int64         // pauses ever
+	Recent Tally         // what it did lately
+
+	back time.Duration // when it last came back
+}
+
+// Observe folds what the endpoint did in the time that elapsed, which ends now, and forgives old pauses when it has
+// served for long enough.
+func (r *Record) Observe(c Config, now, elapsed time.Duration, did Tally) {
+	keep := math.Exp(-elapsed.Seconds() / c.Memory.Seconds())
+	r.Recent = Tally{r.Recent.OK * keep, r.Recent.Failed * keep}.Add(did)
+	if !r.Out && r.Pauses > 0 && now-r.back >= c.MaxPause {
+		r.Pauses = 0
+	}
+}
+
+// FailsOften is the rate rule: the endpoint fails much more often than the rest of its pool, and often enough to be
+// sure.
+func (r *Record) FailsOften(c Config, rest Tally) bool {
+	own := r.Recent.rate()
+	return c.Failures > 0 && r.Recent.Failed >= float64(c.Failures) && own >= c.Rate && own >= OddsOfRest*rest.rate()
+}
+
+// Eject starts a pause at that time: the first, or a longer one after a failed trial.
+func (r *Record) Eject(c Config, at time.Duration, random uint64) {
+	r.Out = true
+	r.Pauses++
+	r.Total++
+	r.Until = at + c.pause(r.Pauses, random)
+}
+
+// Return brings the endpoint back with a clean slate, but for the pauses that it has already had.
+func (r *Record) Return(now time.Duration) {
+	r.Out, r.Until, r.back = false, 0, now
+	r.Recent = Tally{}
+}
