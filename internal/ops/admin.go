@@ -14,7 +14,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 )
 
 // The admin server's limits. It answers short questions of few askers; whoever is slower or asks more is cut off.
@@ -55,7 +54,7 @@ func ListenAdmin(ctx context.Context, address string, o AdminOptions) (*Admin, e
 		return nil, fmt.Errorf("listen for admin requests on %s: %w", address, err)
 	}
 	return &Admin{
-		listener: netutil.LimitListener(l, adminConnections),
+		listener: limit(l, adminConnections),
 		server: &http.Server{
 			Handler:           readOnly(adminPages(o)),
 			ReadHeaderTimeout: adminHeaderTimeout,

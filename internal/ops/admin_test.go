@@ -23,7 +23,7 @@ func admin(t *testing.T, o ops.AdminOptions) func(method, path string) (status i
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
-	client := &http.Client{Transport: &http.Transport{}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
 		cancel()
@@ -131,5 +131,15 @@ func TestAnAddressInUseIsAnErrorThatNamesIt(t *testing.T) {
 	_, err = ops.ListenAdmin(t.Context(), a.Addr().String(), ops.AdminOptions{})
 	if err == nil || !strings.Contains(err.Error(), a.Addr().String()) {
 		t.Errorf("ListenAdmin: %v, want an error that names %s", err, a.Addr())
+	}
+}
+
+func TestConnectionsAboveTheLimitWaitForAnEarlierOneToClose(t *testing.T) {
+	ask := admin(t, ops.AdminOptions{})
+	// Each request has a connection of its own: 100 of them pass the limit of 64 only if closed ones count no more.
+	for range 100 {
+		if status, _ := ask(http.MethodGet, "/livez"); status != http.StatusOK {
+			t.Fatalf("status %d", status)
+		}
 	}
 }
