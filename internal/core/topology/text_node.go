@@ -105,9 +105,6 @@ func (n *Node) parseSize(size token) (int, error) {
 	return count, err
 }
 
-// maxCores bounds a node's CPU: far above any machine, and its sum over all nodes still fits an int64.
-const maxCores = 1_000_000
-
 // parseCPU reads cores with at most three decimals, or ? for a node that does not say.
 func parseCPU(t token) (MilliCPU, error) {
 	if t.text == "?" {
@@ -115,10 +112,10 @@ func parseCPU(t token) (MilliCPU, error) {
 	}
 	whole, decimals, hasPoint := strings.Cut(t.text, ".")
 	cores, err := strconv.ParseUint(whole, 10, 32)
-	if err == nil && cores <= maxCores && len(decimals) <= 3 && hasPoint == (decimals != "") {
+	if err == nil && cores <= uint64(MaxCPU)/1000 && len(decimals) <= 3 && hasPoint == (decimals != "") {
 		thousandths, err := strconv.ParseUint((decimals + "000")[:3], 10, 32)
-		if err == nil {
-			return MilliCPU(cores*1000 + thousandths), nil //nolint:gosec // bounded by maxCores.
+		if cpu := MilliCPU(cores*1000 + thousandths); err == nil && cpu <= MaxCPU { //nolint:gosec // bounded above.
+			return cpu, nil
 		}
 	}
 	return 0, t.errorf("bad CPU %q: want cores, as in 4 or 0.25, or ? when not reported", t.text)
