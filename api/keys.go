@@ -1,0 +1,69 @@
+// Package api is the surface that weir promises to keep: the label and annotation keys that users write, and their
+// values.
+//
+// Nothing else of weir is promised. The package decides nothing and reads nothing.
+package api
+
+// Keys that users write on a Service for weir.
+const (
+	// LabelDistribution chooses the distribution mode: Auto, Balanced, Disabled, PreferSameZone (or PreferClose, its
+	// deprecated name) or PreferSameNode. It is a label, because the built-in controller copies labels of a Service to
+	// its EndpointSlices, so that a webhook can select them.
+	LabelDistribution = "weir.dev/distribution"
+
+	// AnnotationStrategy names the overflow strategy: Weir (the default), Hazl, Static or Random.
+	AnnotationStrategy = "weir.dev/strategy"
+
+	// AnnotationPrefer says what to weigh when traffic leaves its zone: PreferCost, PreferBalanced (the default) or
+	// PreferLatency.
+	AnnotationPrefer = "weir.dev/prefer"
+
+	// AnnotationOverload says what happens to what no zone can take: nothing by default, or OverloadShed.
+	AnnotationOverload = "weir.dev/overload"
+
+	// AnnotationDrainZone takes zones out of use until a moment: zone-a=2026-11-20T12:00:00Z[,zone-b=…].
+	AnnotationDrainZone = "weir.dev/drain-zone"
+
+	// AnnotationOverloadLimit bounds how far above its fair part an endpoint may be planned: a ratio, 0.2, or a
+	// percentage, 20%. The default is that of KEP-2433.
+	AnnotationOverloadLimit = "weir.dev/overload-limit"
+
+	// AnnotationDemand says where the traffic starts, as shares by zone: zone-a=0.7,zone-b=0.3. By default it is taken
+	// to follow the CPU of the nodes.
+	AnnotationDemand = "weir.dev/demand"
+)
+
+// Values of AnnotationPrefer and AnnotationOverload.
+const (
+	PreferCost     = "cost"
+	PreferBalanced = "balanced"
+	PreferLatency  = "latency"
+
+	OverloadShed = "shed"
+)
+
+// Keys that Kubernetes defines and weir reads.
+const (
+	// AnnotationTopologyMode asks for KEP-2433 hints, with the values Auto and auto.
+	AnnotationTopologyMode = "service.kubernetes.io/topology-mode"
+
+	// AnnotationTopologyAwareHints is the deprecated name of AnnotationTopologyMode; where it is present it wins.
+	AnnotationTopologyAwareHints = "service.kubernetes.io/topology-aware-hints"
+
+	// LabelServiceProxyName gives a Service to a proxy other than kube-proxy; weir's is ServiceProxyName.
+	LabelServiceProxyName = "service.kubernetes.io/service-proxy-name"
+
+	// LabelServiceName ties an EndpointSlice to its Service.
+	LabelServiceName = "kubernetes.io/service-name"
+
+	// LabelZone and LabelRegion say where a Node is.
+	LabelZone   = "topology.kubernetes.io/zone"
+	LabelRegion = "topology.kubernetes.io/region"
+
+	// LabelControlPlane and LabelMaster, with any value, mark a Node that runs the control plane.
+	LabelControlPlane = "node-role.kubernetes.io/control-plane"
+	LabelMaster       = "node-role.kubernetes.io/master"
+)
+
+// ServiceProxyName is the value of LabelServiceProxyName that chooses weir.
+const ServiceProxyName = "weir"
