@@ -1,0 +1,228 @@
+package convert
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// Zones gives the zone of each node by its name; the empty zone for a node without one. A node that is missing is not
+// known at all.
+type Zones map[string]topology.Zone
+
+// ZonesOf gathers the zones of nodes.
+func ZonesOf(nodes []topology.Node) Zones {
+	zones := make(Zones, len(nodes))
+	for _, n := range nodes {
+		zones[n.Name] = n.Zone
+	}
+	return zones
+}
+
+// Slices converts the EndpointSlices of one Service, of both families, to its endpoints in no particular order.
+//
+// Only the first address of an endpoint counts, as in kube-proxy. A condition that is missing stays unknown. An endpoint
+// without a zone has that of its node. Slices of type FQDN, endpoints without an address and ports without a number are
+// reported and left out.
+//
+// Several slices may hold the same address. Each of its ports is then taken from one endpoint only: from one that is
+// ready before one that is not, from one that stays before one that terminates, and else from the slice that comes first
+// by name. kube-proxy lets the slice that it happens to read last win.
+func Slices(list []*discoveryv1.EndpointSlice, zones Zones) ([]topology.Endpoint, []Problem) {
+	list = slices.SortedFunc(slices.Values(list), func(a, b *discoveryv1.EndpointSlice) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	var all []topology.Endpoint
+	var found []Problem
+	for _, s := range list {
+		p := problems{object: sliceRef(s)}
+		all = append(all, p.slice(s, zones)...)
+		found = append(found, p.list...)
+	}
+	return merge(all), found
+}
+
+func sliceRef(s *discoveryv1.EndpointSlice) Ref {
+	return Ref{Kind: "EndpointSlice", Namespace: namespace(s.Namespace), Name: s.Name}
+}
+
+// sliceService names the Service that a slice belongs to; empty when it does not say.
+func sliceService(s *discoveryv1.EndpointSlice) topology.ServiceName {
+	return topology.ServiceName{Namespace: namespace(s.Namespace), Name: s.Labels[api.LabelServiceName]}
+}
+
+func (p *problems) slice(s *discoveryv1.EndpointSlice, zones Zones) []topology.Endpoint {
+	var family topology.Family
+	switch s.AddressType {
+	case discoveryv1.AddressTypeIPv4:
+		family = topology.IPv4
+	case discoveryv1.AddressTypeIPv6:
+		family = topology.IPv6
+	case discoveryv1.AddressTypeFQDN:
+		p.add("addressType", "FQDN has no address to send to: the slice is left out")
+		return nil
+	default:
+		p.add("addressType", "unknown type %q, want IPv4 or IPv6: the slice is left out", s.AddressType)
+		return nil
+	}
+	ports := p.slicePorts(s.Ports)
+	strangers := make(map[string]bool)
+	var endpoints []topology.Endpoint
+	for i := range s.Endpoints {
+		field := index("endpoints", i)
+		addr, ok := p.endpointAddr(field+".addresses", s.Endpoints[i].Addresses, family)
+		if !ok {
+			continue
+		}
+		e := p.endpoint(field, &s.Endpoints[i])
+		e.Addr, e.Ports = addr, slices.Clone(ports)
+		p.place(field+".nodeName", &e, zones, strangers)
+		endpoints = append(endpoints, e)
+	}
+	return endpoints
+}
+
+// slicePorts converts the ports of a slice. A port without a number is left out, as in kube-proxy.
+func (p *problems) slicePorts(list []discoveryv1.EndpointPort) []topology.EndpointPort {
+	var ports []topology.EndpointPort
+	for i := range list {
+		sp := &list[i]
+		field := index("ports", i)
+		if sp.Port == nil {
+			p.add(field+".port", "the port has no number: left out")
+			continue
+		}
+		number, ok := p.portNumber(field+".port", *sp.Port)
+		if !ok {
+			continue
+		}
+		port := topology.EndpointPort{
+			Name: deref(sp.Name, ""), Protocol: p.protocol(field, deref(sp.Protocol, corev1.ProtocolTCP)),
+			AppProtocol: deref(sp.AppProtocol, ""), Port: number,
+		}
+		same := func(o topology.EndpointPort) bool { return o.Name == port.Name && o.Protocol == port.Protocol }
+		if slices.ContainsFunc(ports, same) {
+			p.add(field+".name", "a second port %q over %s: left out", port.Name, port.Protocol)
+			continue
+		}
+		ports = append(ports, port)
+	}
+	return ports
+}
+
+func (p *problems) endpointAddr(field string, addresses []string, family topology.Family) (netip.Addr, bool) {
+	if len(addresses) == 0 {
+		p.add(field, "the endpoint has no address: left out")
+		return netip.Addr{}, false
+	}
+	addr, ok := p.addr(index(field, 0), addresses[0])
+	if ok && topology.FamilyOf(addr) != family {
+		p.add(index(field, 0), "%s is not %s, the slice's address type: left out", addr, family)
+		return netip.Addr{}, false
+	}
+	return addr, ok
+}
+
+func (p *problems) endpoint(field string, de *discoveryv1.Endpoint) topology.Endpoint {
+	e := topology.Endpoint{
+		Zone: p.zone(field+".zone", deref(de.Zone, "")),
+		Node: deref(de.NodeName, ""),
+		Conditions: topology.Conditions{
+			Ready:       condition(de.Conditions.Ready),
+			Serving:     condition(de.Conditions.Serving),
+			Terminating: condition(de.Conditions.Terminating),
+		},
+	}
+	if ref := de.TargetRef; ref != nil && ref.Kind == "Pod" {
+		e.Pod = namespace(ref.Namespace) + "/" + ref.Name
+	}
+	if de.Hints == nil {
+		return e
+	}
+	for i, hint := range de.Hints.ForZones {
+		// kube-proxy would take a hint without a name for the nodes without a zone; weir never does.
+		if z := p.zone(index(field+".hints.forZones", i)+".name", hint.Name); z != "" {
+			e.Hints.Zones = append(e.Hints.Zones, z)
+		}
+	}
+	for _, hint := range de.Hints.ForNodes {
+		if hint.Name != "" {
+			e.Hints.Nodes = append(e.Hints.Nodes, hint.Name)
+		}
+	}
+	return e
+}
+
+func condition(b *bool) topology.Condition {
+	switch {
+	case b == nil:
+		return topology.Unknown
+	case *b:
+		return topology.True
+	default:
+		return topology.False
+	}
+}
+
+// place gives e the zone of its node where it has none, and reports a node that is not known, once for each.
+func (p *problems) place(field string, e *topology.Endpoint, zones Zones, strangers map[string]bool) {
+	if e.Node == "" || len(zones) == 0 {
+		return
+	}
+	z, ok := zones[e.Node]
+	if !ok && !strangers[e.Node] {
+		strangers[e.Node] = true
+		p.add(field, "there is no node %q", e.Node)
+	}
+	if e.Zone == "" {
+		e.Zone = z
+	}
+}
+
+// merge leaves each address and port in one endpoint; see Slices for which.
+func merge(all []topology.Endpoint) []topology.Endpoint {
+	slices.SortStableFunc(all, func(a, b topology.Endpoint) int { return cmp.Compare(rank(&a), rank(&b)) })
+	type place struct {
+		addr     netip.Addr
+		name     string
+		protocol topology.Protocol
+	}
+	taken := make(map[place]bool)
+	known := make(map[netip.Addr]bool)
+	var merged []topology.Endpoint
+	for _, e := range all {
+		var ports []topology.EndpointPort
+		for _, port := range e.Ports {
+			key := place{e.Addr, port.Name, port.Protocol}
+			if !taken[key] {
+				taken[key] = true
+				ports = append(ports, port)
+			}
+		}
+		if known[e.Addr] && len(ports) == 0 {
+			continue
+		}
+		known[e.Addr] = true
+		e.Ports = ports
+		merged = append(merged, e)
+	}
+	return merged
+}
+
+// rank orders endpoints with the same address by how much use they are, best first.
+func rank(e *topology.Endpoint) int {
+	switch {
+	case e.IsTerminating():
+		return 2
+	case !e.IsReady():
+		return 1
+	default:
+		return 0
+	}
+}
