@@ -1,0 +1,113 @@
+package manifest
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// at gives the value of a key in a mapping; nil when there is none.
+func at(node *yaml.Node, key string) *yaml.Node {
+	if node = resolve(node); node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// resolve follows aliases.
+func resolve(node *yaml.Node) *yaml.Node {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	return node
+}
+
+// lineOf finds the line of a path like spec.ports[0].port or metadata.labels[weir.dev/distribution], or of the deepest
+// part of it that is there.
+func lineOf(root *yaml.Node, path string) int {
+	node, line := root, root.Line
+	for path != "" {
+		var step string
+		step, path = cutStep(path)
+		next := at(node, step)
+		if node = resolve(node); next == nil && node.Kind == yaml.SequenceNode {
+			if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
+				next = node.Content[i]
+			}
+		}
+		if next == nil {
+			return line
+		}
+		node, line = next, keyLine(node, next)
+	}
+	return line
+}
+
+// keyLine gives the line of the key of value, which is where a person looks for it; of value itself in a list.
+func keyLine(node, value *yaml.Node) int {
+	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+		if node.Content[i+1] == value && node.Content[i].Line > 0 {
+			return node.Content[i].Line
+		}
+	}
+	return value.Line
+}
+
+// cutStep takes the first key or index from a path.
+func cutStep(path string) (step, rest string) {
+	if inner, found := strings.CutPrefix(path, "["); found {
+		step, rest, _ = strings.Cut(inner, "]")
+		return step, strings.TrimPrefix(rest, ".")
+	}
+	i := strings.IndexAny(path, ".[")
+	if i < 0 {
+		return path, ""
+	}
+	return path[:i], strings.TrimPrefix(path[i:], ".")
+}
+
+// culprit finds the field for which check fails: the path and the line of the smallest part of root that is to blame.
+// It cuts root down to that part, which is of no more use afterwards.
+//
+// The decoders of Kubernetes types name neither line nor index, and some not even the field; trying with less and less
+// needs some fifty attempts and asks nothing of them.
+func culprit(root *yaml.Node, check func() error) (path string, line int) {
+	node, line := resolve(root), root.Line
+	for range maxDepth { // an alias to a node that it is in would have no end
+		content := node.Content
+		size := 1 // nodes per child
+		if node.Kind == yaml.MappingNode {
+			size = 2
+		}
+		children := len(content) / size
+		node.Content = nil
+		if check() != nil {
+			return path, line // the node itself is of the wrong type
+		}
+		first := sort.Search(children, func(i int) bool {
+			node.Content = content[:(i+1)*size]
+			return check() != nil
+		})
+		if first == children {
+			return path, line
+		}
+		node.Content = content[:(first+1)*size]
+		child := node.Content[first*size]
+		line = child.Line
+		if size == 2 {
+			path = strings.TrimPrefix(path+"."+child.Value, ".")
+			child = node.Content[first*size+1]
+		} else {
+			path += "[" + strconv.Itoa(first) + "]"
+		}
+		node = resolve(child)
+	}
+	return path, line
+}

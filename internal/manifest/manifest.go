@@ -1,0 +1,97 @@
+// Package manifest reads Kubernetes manifests into topology snapshots, once or for as long as they change.
+//
+// It takes what kubectl writes and reads: folders, files and standard input, YAML and JSON, several documents in a file,
+// lists of any kind. Node, Service, EndpointSlice and Pod are read, other kinds are counted and passed over. A text that
+// does not parse or a field of the wrong type is an error with file, line and field; what is merely wrong with an object
+// is a Problem, and the rest goes on.
+package manifest
+
+import (
+	"errors"
+	"io"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/convert"
+)
+
+// Stdin is the path that stands for Source.Stdin.
+const Stdin = "-"
+
+// Source says where the manifests are.
+type Source struct {
+	// Paths are files, folders or Stdin, in the order in which they count. Of a folder its files *.yaml, *.yml and
+	// *.json are read, in the order of their names; those whose names begin with a dot are not.
+	Paths []string
+	// Recursive takes the folders within folders, too; links to folders are not followed.
+	Recursive bool
+	Stdin     io.Reader
+}
+
+// Options say how manifests are read. The zero value works.
+type Options struct {
+	Convert convert.Options
+	Costs   topology.Costs // of the snapshot; zero: the defaults
+	// MaxBytes bounds all files together, in bytes; 0: 64 MiB. A cluster of 1,000 nodes and 10,000 endpoints, printed
+	// by kubectl with everything in it, has about 20 MB, and twenty times that is in use while it is read.
+	MaxBytes int64
+}
+
+const defaultMaxBytes = 64 << 20
+
+func (o Options) maxBytes() int64 {
+	if o.MaxBytes == 0 {
+		return defaultMaxBytes
+	}
+	return o.MaxBytes
+}
+
+// Result is what manifests say.
+type Result struct {
+	Snapshot topology.Snapshot
+	// Problems are what is wrong with objects, in the order of the files, each with the file and line of the field.
+	Problems []convert.Problem
+	// Skipped counts the objects of kinds that weir has no use for, by apiVersion and kind as in "apps/v1 Deployment".
+	Skipped map[string]int
+}
+
+// Read reads all manifests of s.
+//
+// Errors: every file that cannot be read, does not parse or has a field of the wrong type, joined; each broken place is
+// a *FileError. There is no Result then. Of an object that occurs twice the first counts, and a Problem names both places.
+func Read(s Source, o Options) (Result, error) {
+	files, err := load(s, o.maxBytes())
+	if err != nil {
+		return Result{}, err
+	}
+	return build(files, o)
+}
+
+// build makes the Result of files that were loaded.
+func build(files []file, o Options) (Result, error) {
+	r := newReader()
+	var broken []error
+	for _, f := range files {
+		documents, err := parse(f)
+		if err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		for _, d := range documents {
+			if err := r.document(d); err != nil {
+				broken = append(broken, err)
+			}
+		}
+	}
+	if len(broken) > 0 {
+		return Result{}, errors.Join(broken...)
+	}
+	nodes, services, problems := convert.Cluster(r.objects, o.Convert)
+	for _, p := range problems {
+		r.report(p)
+	}
+	return Result{
+		Snapshot: topology.NewSnapshot(nodes, services, o.Costs),
+		Problems: r.problems,
+		Skipped:  r.skipped,
+	}, nil
+}

@@ -1,0 +1,195 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubejson "sigs.k8s.io/json"
+
+	"github.com/weir-lb/weir/internal/kube/convert"
+)
+
+// reader gathers the objects of all documents.
+type reader struct {
+	objects  convert.Objects
+	places   map[convert.Ref]document // where each object stands
+	problems []convert.Problem
+	skipped  map[string]int
+	repeated int // bytes that aliases have repeated so far
+}
+
+func newReader() *reader {
+	return &reader{places: make(map[convert.Ref]document), skipped: make(map[string]int)}
+}
+
+// report adds a problem with the place of its object and field.
+func (r *reader) report(p convert.Problem) {
+	if d, ok := r.places[p.Object]; ok {
+		p.Source = place(d.file, lineOf(d.root, p.Field))
+	}
+	r.problems = append(r.problems, p)
+}
+
+// kind is what a document says of itself.
+type kind struct{ apiVersion, kind string }
+
+func (k kind) String() string { return k.apiVersion + " " + k.kind }
+
+func (d document) errorAt(field string, err error) error {
+	return &FileError{File: d.file, Line: lineOf(d.root, field), Field: field, Err: err}
+}
+
+// kind reads apiVersion and kind; what is missing comes from the list that the document is in.
+func (d document) kind(inList kind) (kind, error) {
+	if resolve(d.root).Kind != yaml.MappingNode {
+		return kind{}, d.errorAt("", errors.New("want a Kubernetes object: a mapping with apiVersion and kind"))
+	}
+	k := inList
+	for field, text := range map[string]*string{"apiVersion": &k.apiVersion, "kind": &k.kind} {
+		value := at(d.root, field)
+		if value == nil {
+			continue
+		}
+		if value = resolve(value); value.Kind != yaml.ScalarNode {
+			return kind{}, d.errorAt(field, errors.New("want text"))
+		}
+		*text = value.Value
+	}
+	if k.kind == "" {
+		return kind{}, d.errorAt("kind", errors.New("missing: a Kubernetes object says its kind"))
+	}
+	if k.apiVersion == "" {
+		return kind{}, d.errorAt("apiVersion", errors.New("missing: a Kubernetes object says its apiVersion"))
+	}
+	return k, nil
+}
+
+// document takes one document: an object, or a list of them.
+func (r *reader) document(d document) error {
+	k, err := d.kind(kind{})
+	if err != nil {
+		return err
+	}
+	switch k {
+	case kind{"v1", "List"}:
+		return r.items(d, kind{}) // they say what they are
+	case kind{"v1", "NodeList"}, kind{"v1", "ServiceList"}, kind{"v1", "PodList"},
+		kind{"discovery.k8s.io/v1", "EndpointSliceList"}:
+		return r.items(d, kind{apiVersion: k.apiVersion, kind: strings.TrimSuffix(k.kind, "List")})
+	default:
+		return r.object(d, k)
+	}
+}
+
+// items takes the objects of a list, which are of the kind of the list unless they say otherwise.
+func (r *reader) items(d document, k kind) error {
+	items := at(d.root, "items")
+	if items == nil || resolve(items).ShortTag() == "!!null" {
+		return nil
+	}
+	if items = resolve(items); items.Kind != yaml.SequenceNode {
+		return d.errorAt("items", errors.New("want a list"))
+	}
+	var broken []error
+	for _, item := range items.Content {
+		element := document{file: d.file, root: item}
+		if item.Kind == yaml.AliasNode {
+			return element.errorAt("", errors.New("an alias in place of an object: write the object out"))
+		}
+		k, err := element.kind(k)
+		if err == nil {
+			err = r.object(element, k)
+		}
+		broken = append(broken, err)
+	}
+	return errors.Join(broken...)
+}
+
+// object takes one object.
+func (r *reader) object(d document, k kind) error {
+	switch k {
+	case kind{"v1", "Node"}:
+		return take(r, d, k, &r.objects.Nodes)
+	case kind{"v1", "Service"}:
+		return take(r, d, k, &r.objects.Services)
+	case kind{"discovery.k8s.io/v1", "EndpointSlice"}:
+		return take(r, d, k, &r.objects.Slices)
+	case kind{"v1", "Pod"}:
+		return take(r, d, k, &r.objects.Pods)
+	default:
+		r.skipped[k.String()]++
+		return nil
+	}
+}
+
+// take decodes an object and adds it to list, unless there is one of its name already.
+func take[T any, P interface {
+	*T
+	metav1.Object
+}](r *reader, d document, k kind, list *[]*T,
+) error {
+	value := P(new(T))
+	unknown, err := r.decode(d, value)
+	if err != nil {
+		return err
+	}
+	ref := convert.Ref{Kind: k.kind, Namespace: value.GetNamespace(), Name: value.GetName()}
+	switch {
+	case k.kind == "Node":
+		ref.Namespace = ""
+	case ref.Namespace == "":
+		ref.Namespace = corev1.NamespaceDefault
+	}
+	here := place(d.file, d.root.Line)
+	if ref.Name == "" {
+		r.problems = append(r.problems, convert.Problem{
+			Object: ref, Field: "metadata.name", Source: here, Message: "the object has no name: left out",
+		})
+		return nil
+	}
+	if first, ok := r.places[ref]; ok {
+		r.problems = append(r.problems, convert.Problem{
+			Object: ref, Source: here,
+			Message: fmt.Sprintf("the object is in %s already, and that one counts", place(first.file, first.root.Line)),
+		})
+		return nil
+	}
+	r.places[ref] = d
+	for _, field := range unknown {
+		r.report(convert.Problem{Object: ref, Field: field, Message: "unknown field: passed over"})
+	}
+	*list = append(*list, (*T)(value))
+	return nil
+}
+
+// decode reads a document into value, a Kubernetes object, and gives the paths of fields that it does not have.
+func (r *reader) decode(d document, value any) (unknown []string, err error) {
+	var strict []error
+	repeated := r.repeated
+	check := func() error {
+		e := encoder{file: d.file, repeated: repeated}
+		err := e.value(d.root)
+		r.repeated = e.repeated
+		if err == nil {
+			strict, err = kubejson.UnmarshalStrict(e.out.Bytes(), value, kubejson.DisallowUnknownFields)
+		}
+		return err
+	}
+	if err := check(); err != nil {
+		if _, ok := errors.AsType[*FileError](err); ok {
+			return nil, err
+		}
+		path, line := culprit(d.root, check)
+		return nil, &FileError{File: d.file, Line: line, Field: path, Err: typeError(err)}
+	}
+	for _, err := range strict {
+		if field, ok := errors.AsType[kubejson.FieldError](err); ok {
+			unknown = append(unknown, field.FieldPath())
+		}
+	}
+	return unknown, nil
+}
