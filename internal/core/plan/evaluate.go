@@ -49,18 +49,20 @@ func (p *prepared) split(t *table, z int, row []Share) {
 		p.splitLocal(t, z, row)
 		return
 	}
-	rest := Share(1)
+	withEndpoints, nodes := 0, 1 // without hints by node the zone is as good as one node
 	if t.noded {
 		groups := p.nodesOf(z)
-		each := 1 / Share(max(len(groups), p.nodesWithClients(zone)))
+		withEndpoints = len(groups)
+		nodes = max(withEndpoints, p.nodesWithClients(zone), 1)
 		for _, g := range groups {
 			list, _ := t.cluster(Client{Node: g.node, Zone: zone})
-			spread(row, list, each)
-			rest -= each
+			spread(row, list, 1/Share(nodes))
 		}
 	}
-	list, _ := t.cluster(Client{Zone: zone})
-	spread(row, list, max(rest, 0))
+	if rest := nodes - withEndpoints; rest > 0 {
+		list, _ := t.cluster(Client{Zone: zone})
+		spread(row, list, Share(rest)/Share(nodes))
+	}
 }
 
 // splitLocal is split under internal policy Local: what starts on a node without endpoints is dropped, so that the row
@@ -123,10 +125,6 @@ func (p *prepared) nodesWithClients(zone topology.Zone) int {
 
 // sumUp fills in what follows from the rows.
 func (p *prepared) sumUp(t *table, o *outcome) {
-	usable := t.ready
-	if len(usable) == 0 {
-		usable = t.leaving
-	}
 	load := make([]Share, len(p.endpoints)) // of all requests
 	for z := range o.zones {
 		row := &o.zones[z]
@@ -135,8 +133,7 @@ func (p *prepared) sumUp(t *table, o *outcome) {
 		if !t.bare {
 			row.Allotted = len(t.forZone(row.Zone))
 		}
-		for _, i := range usable {
-			share := row.Endpoints[i]
+		for i, share := range row.Endpoints {
 			if share == 0 {
 				continue
 			}
@@ -149,27 +146,31 @@ func (p *prepared) sumUp(t *table, o *outcome) {
 		o.inZone += row.Demand * row.InZone
 		o.cost += topology.Cost(row.Demand) * row.Cost
 	}
-	for z := range o.zones {
-		o.zones[z].Overload = p.overload(z, usable, load)
-		o.overload = max(o.overload, o.zones[z].Overload)
-	}
+	p.weigh(t, load, o)
 }
 
-// overload gives that of the most loaded usable endpoint in zone z: its load against the fair part of everything. Where
-// none lives it is 0.
-func (p *prepared) overload(z int, usable []int, load []Share) float64 {
-	var most float64
-	none := true
+// weigh compares the load of each usable endpoint with the fair part of everything, and keeps the highest of each zone.
+// A zone where none lives has no overload.
+func (p *prepared) weigh(t *table, load []Share, o *outcome) {
+	usable := t.ready
+	if len(usable) == 0 {
+		usable = t.leaving
+	}
+	lives := make([]bool, len(o.zones))
 	for _, i := range usable {
-		if p.home[i] == z {
-			none = false
-			most = max(most, float64(load[i]))
+		z := p.home[i]
+		if z < 0 {
+			continue
 		}
+		overload := float64(load[i])*float64(len(usable)) - 1
+		if row := &o.zones[z]; !lives[z] || overload > row.Overload {
+			row.Overload = overload
+		}
+		lives[z] = true
 	}
-	if none {
-		return 0
+	for z := range o.zones {
+		o.overload = max(o.overload, o.zones[z].Overload)
 	}
-	return most*float64(len(usable)) - 1
 }
 
 // costsFrom gives the costs of requests from a zone, asking the table once for each zone of this cluster.

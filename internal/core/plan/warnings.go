@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -36,6 +38,7 @@ func (p *prepared) warnings(o outcome) []reason.Reason {
 	return warnings
 }
 
+// wantsHints tells whether the service asked for a preference: others spread over all zones on purpose.
 func (p *prepared) wantsHints() bool {
-	return p.Service.Mode != topology.ModeDisabled && p.Service.Mode != topology.ModeUnset
+	return p.Service.Mode != topology.ModeDisabled && slices.Contains(topology.Modes(), p.Service.Mode)
 }
