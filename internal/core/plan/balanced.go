@@ -1,4 +1,114 @@
 package plan
 
-// balanced stands in for the mode Balanced until it is merged.
-func balanced(_ *prepared) allotment { return allotment{} }
+import (
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// balanced keeps as much traffic in its zone as the overload limit allows and gives each ready endpoint the hints, of
+// several zones where needed, that let consumers come closest to that.
+//
+// Every ready endpoint gets 1 to 8 hints and every zone with demand is named, unless there are more zones than hints.
+// Source: weir's own; the reasoning and the measured distance from the best hints are in ADR-0005.
+func balanced(p *prepared) allotment {
+	if !usesCluster(p.Service) {
+		return allotment{reasons: []reason.Reason{reason.New(reason.PolicyIsLocal)}}
+	}
+	if len(p.zones) == 0 {
+		return allotment{reasons: []reason.Reason{reason.New(reason.NoZoneKnown)}}
+	}
+	problem, t := newPuzzle(p)
+	fresh := problem.solve()
+	b := &balance{prepared: p, t: t, puzzle: problem, layout: fresh, score: fresh.score()}
+	sets, kept := b.keep()
+	if !kept {
+		sets = b.assign()
+	}
+	return allotment{hints: b.hintsOf(sets), reasons: b.reasons(kept)}
+}
+
+// balance is a layout on its way to hints.
+type balance struct {
+	*prepared
+	t      *translation
+	puzzle *puzzle
+	layout *layout
+	score  score // of layout
+}
+
+// hintsOf names the zones of each ready endpoint's set. Endpoints with the same set share one list.
+func (b *balance) hintsOf(sets []zoneSet) []topology.Hints {
+	hints := make([]topology.Hints, len(b.endpoints))
+	named := make(map[zoneSet]topology.Hints, len(b.layout.groups))
+	for k, i := range b.ready {
+		h, ok := named[sets[k]]
+		if !ok {
+			h = b.t.hints(b.prepared, sets[k])
+			named[sets[k]] = h
+		}
+		hints[i] = h
+	}
+	return hints
+}
+
+// reasons says what the layout comes to, and what a person should know about the input.
+func (b *balance) reasons(kept bool) []reason.Reason {
+	overload := b.score.peak*float64(b.puzzle.total) - 1
+	code := reason.HintsBalanced
+	if kept {
+		code = reason.HintsKept
+	}
+	reasons := []reason.Reason{reason.New(code).
+		With("inZone", b.score.inZone, reason.Ratio).
+		With("overload", overload, reason.Ratio).
+		With("limit", b.Limits.Start, reason.Ratio).
+		With("stop", b.Limits.Stop, reason.Ratio)}
+	switch best := b.puzzle.ideal(); {
+	case overload > b.Limits.Stop+tolerance || !kept && overload > b.Limits.Start+tolerance:
+		reasons = append(reasons, reason.New(reason.OverloadUnavoidable).
+			With("overload", overload, reason.Ratio).
+			With("limit", b.Limits.Start, reason.Ratio))
+	case best > b.score.inZone+coarse:
+		reasons = append(reasons, reason.New(reason.HintsTooCoarse).
+			With("inZone", b.score.inZone, reason.Ratio).
+			With("best", best, reason.Ratio))
+	}
+	return append(reasons, b.remarks()...)
+}
+
+// coarse is how much of the traffic exact shares have to keep in zone beyond what hints do to be worth a word: less than
+// a hundredth would print as the same number.
+const coarse = 0.01
+
+// remarks names what was left out or had to be guessed.
+func (b *balance) remarks() []reason.Reason {
+	var remarks []reason.Reason
+	add := func(code reason.Code, objects []string) {
+		if len(objects) > 0 {
+			remarks = append(remarks, reason.New(code, objects...))
+		}
+	}
+	add(reason.NodesWithoutZone, b.Survey.WithoutZone)
+	switch {
+	case b.guessed:
+		remarks = append(remarks, reason.New(reason.DemandByEndpoints))
+	case b.nodesCountEqually():
+		remarks = append(remarks, reason.New(reason.NodesCountEqually))
+	case len(normal(b.Demand)) == 0:
+		add(reason.NodesWithoutCPU, b.Survey.WithoutCPU)
+	}
+	add(reason.EndpointsWithoutZone, b.withoutZone())
+	var idle, unnamed []string
+	for i, zone := range b.zones {
+		bit := b.t.bit[i]
+		switch {
+		case b.demand[i] == 0:
+			idle = append(idle, string(zone))
+		case bit < 0 || b.layout.hinted[bit] == 0:
+			unnamed = append(unnamed, string(zone))
+		}
+	}
+	add(reason.ZonesWithoutDemand, idle)
+	add(reason.ZonesUnnamed, unnamed)
+	return remarks
+}

@@ -127,26 +127,22 @@ func (s *paths) reachSources() bool {
 // push sends as much as possible along the shortest way to sink.
 func (s *paths) push(sink int) {
 	amount := s.free[sink]
-	first := sink
-	for j := sink; ; j = first {
-		i := s.fromSource[j]
-		if s.fromSink[i] < 0 {
-			amount = min(amount, s.left[i])
-			s.left[i] -= amount
-			break
-		}
-		first = s.fromSink[i]
-		amount = min(amount, s.flow[i][first])
+	source := s.fromSource[sink]
+	for s.fromSink[source] >= 0 {
+		j := s.fromSink[source]
+		amount = min(amount, s.flow[source][j])
+		source = s.fromSource[j]
 	}
+	amount = min(amount, s.left[source])
+
+	s.left[source] -= amount
 	s.free[sink] -= amount
-	for j := sink; ; {
+	for j := sink; j >= 0; {
 		i := s.fromSource[j]
 		s.flow[i][j] += amount
-		if s.fromSink[i] < 0 {
-			return
+		if j = s.fromSink[i]; j >= 0 {
+			s.flow[i][j] -= amount
 		}
-		j = s.fromSink[i]
-		s.flow[i][j] -= amount
 	}
 }
 

@@ -36,6 +36,16 @@ const (
 	EndpointsOverloaded   Code = "EndpointsOverloaded"
 	ZonesWithoutEndpoints Code = "ZonesWithoutEndpoints"
 	HeadlessService       Code = "HeadlessService"
+
+	// What mode Balanced found.
+	HintsBalanced       Code = "HintsBalanced"
+	HintsKept           Code = "HintsKept"
+	HintsTooCoarse      Code = "HintsTooCoarse"
+	OverloadUnavoidable Code = "OverloadUnavoidable"
+	DemandByEndpoints   Code = "DemandByEndpoints"
+	NoZoneKnown         Code = "NoZoneKnown"
+	ZonesWithoutDemand  Code = "ZonesWithoutDemand"
+	ZonesUnnamed        Code = "ZonesUnnamed"
 )
 
 func planTexts() map[Code]string {
@@ -73,5 +83,18 @@ func planTexts() map[Code]string {
 		EndpointsOverloaded:   "endpoints in {objects} are expected to get up to {overload} more than their fair part",
 		ZonesWithoutEndpoints: "no ready endpoint lives in {objects}: their requests go elsewhere",
 		HeadlessService:       "the service is headless: its clients choose by name, no proxy reads the hints",
+
+		HintsBalanced: "{inZone} of the requests stay in their zone, the most loaded endpoint expects {overload} more " +
+			"than its fair part, {limit} is allowed",
+		HintsKept: "the hints from before stay: they keep {inZone} of the requests in their zone, and the most loaded " +
+			"endpoint expects {overload} more than its fair part, {stop} is allowed until they change",
+		HintsTooCoarse: "a hint is all or nothing: {inZone} of the requests stay in their zone, exact shares would keep " +
+			"{best}",
+		OverloadUnavoidable: "no hints keep the expected overload within {limit}: the least that was found is {overload}",
+		DemandByEndpoints: "no node tells where the requests come from: they are taken to come from where the endpoints " +
+			"are",
+		NoZoneKnown:        "no hints: neither a node nor a ready endpoint has a zone",
+		ZonesWithoutDemand: "no request is expected from {objects}: no node with known CPU is there",
+		ZonesUnnamed:       "the hints have no room for {objects}: their requests go to all endpoints",
 	}
 }
