@@ -23,6 +23,7 @@ type baseline struct {
 	hours   [hours]closedSlot
 	nextOf  int // where the next hour goes
 
+	basis    float64 // requests behind value, until it is settled
 	windowed bool    // a window of first answers was full
 	settled  bool    // there is at least one slot; before, value is the fastest that was seen
 	slowFor  float64 // seconds that home has been slow with nowhere better to go
@@ -50,12 +51,12 @@ func (b *baseline) see(k *Constants, w *window, in *GroupCounters) {
 	if b.settled || in.OK == 0 {
 		return
 	}
-	w.requests += float64(in.OK)
-	w.sum += in.Latency.Seconds()
+	w.requests += float64(in.OK + in.Failed)
+	w.sum += in.Latency.Seconds() + float64(in.Failed)*k.Cap*b.value
 	mean := w.sum / w.requests
 	full := w.requests >= k.WindowSamples
 	if mean > 0 && (!b.windowed || full && mean < b.value) {
-		b.value = mean
+		b.value, b.basis = mean, w.requests
 	}
 	if full {
 		b.windowed = true
@@ -92,7 +93,10 @@ func (s *slot) add(n, sum float64) {
 // the variance of one request over its number of requests, and more where requests of one step share a queue: that is
 // the noise that the sensor sees.
 func (s *slot) closed() closedSlot {
-	c := closedSlot{mean: s.sum / s.requests, noise: 1}
+	c := closedSlot{noise: 1}
+	if s.requests > 0 {
+		c.mean = s.sum / s.requests
+	}
 	if s.parts > 1 && c.mean > 0 {
 		variance := max(0, s.squares-s.sum*c.mean) / (s.parts - 1)
 		c.noise = variance / (c.mean * c.mean)
@@ -163,7 +167,8 @@ func (b *baseline) threshold(k *Constants, weight float64) float64 {
 	samples := weight + k.PriorCalm
 	variance := b.noise * weight / (samples * samples)
 	if !b.settled {
-		variance += b.noise / k.WindowSamples
+		noise := max(b.noise, b.open.closed().noise)
+		variance = noise * (weight/(samples*samples) + 1/max(1, b.basis))
 	}
 	return max(k.HomeSlowdown, 1+k.NoiseBand*math.Sqrt(variance))
 }

@@ -106,7 +106,7 @@ func DefaultConstants() Constants {
 		DeliveredPrior: 2, DeliveredMin: 300 * time.Millisecond, DeliveredMax: 2 * time.Second,
 
 		SlotMin: 5 * time.Second, SlotSamples: 100, SlotLength: time.Minute,
-		WindowSamples: 32, // ours
+		WindowSamples: 64, // ours
 		EscapeAfter:   5 * time.Second, EscapeTime: 20 * time.Second, EscapeMax: 16, EscapeBelow: 2,
 		EscapeGood: 0.9, // ours
 

@@ -135,6 +135,8 @@ func (h *home) limit(m moment, share, stayed float64) {
 	switch {
 	case low && h.cuts.active && !h.recovering:
 		h.evacuated = true
+	case !low && h.evacuated: // nobody took what it was to give away
+		h.evacuated, h.streak = false, 0
 	case h.recovering && h.allowed >= m.k.RecoverUntil*h.wall:
 		h.recovering = false
 	}

@@ -191,7 +191,7 @@ func (m *mirror) Done(now time.Duration, r *request, ok bool) {
 	p := &m.peers[r.server]
 	p.inFlight--
 	took := now - r.sent
-	m.breaker(now, p, ok)
+	m.breaker(now, r.server, ok)
 	slowdown := m.decision.Cap
 	if b := m.decision.Baseline; ok && b > 0 {
 		slowdown = min(slowdown, took.Seconds()/b.Seconds())
@@ -229,14 +229,29 @@ func (p *peer) peak(now time.Duration, took time.Duration) {
 	p.heard = now
 }
 
+// crowded tells whether half of a group sits out already; more never do.
+func (m *mirror) crowded(g int) bool {
+	if g < 0 {
+		return true
+	}
+	out := 0
+	for _, e := range m.scene.Groups[g].Endpoints {
+		if m.peers[e].until > 0 {
+			out++
+		}
+	}
+	return 2*(out+1) > len(m.scene.Groups[g].Endpoints)
+}
+
 // breaker lets an endpoint sit out after failures in a row, for 1, 2, 4 … 30 s, until one request succeeds.
-func (m *mirror) breaker(now time.Duration, p *peer, ok bool) {
+func (m *mirror) breaker(now time.Duration, e int, ok bool) {
+	p, g := &m.peers[e], m.group[e]
 	if ok {
 		p.failures, p.until, p.pause, p.probation = 0, 0, 0, false
 		return
 	}
 	p.failures++
-	if p.failures < m.options.trips || p.until > 0 && !p.probation {
+	if p.failures < m.options.trips || p.until > 0 && !p.probation || p.until == 0 && m.crowded(g) {
 		return
 	}
 	p.pause = min(max(2*p.pause, time.Second), 30*time.Second)

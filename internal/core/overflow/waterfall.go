@@ -63,13 +63,17 @@ func target(m moment, s *sensor, from excess) float64 {
 	return max(m.k.OutsiderSlowdown*(m.baseline+s.extraRTT(from.rtt)), m.k.HomeComparison*from.delay)
 }
 
-// start opens a zone with a share that shows how it copes, by its size.
+// start opens a zone with a share that shows how it copes, by its size. One that was too hot not long ago has to begin
+// with the smallest share: where all zones drown, none is to be flooded again and again.
 func (s *spill) start(m moment, z *zone, from excess) {
 	size := 1.0
 	if from.endpoints > 0 {
 		size = min(1, z.usable/from.endpoints)
 	}
 	share := (m.k.FirstShare + m.k.FirstShareFailed*(1-from.delivered)) * size
+	if s.ceiling > 0 && m.now-s.cutAt < m.k.CeilingForget {
+		share = min(share, m.k.OpenFloor)
+	}
 	s.open, s.allowed, s.heardAt = true, share*m.demand, m.now
 	s.checked, s.delay = m.now, z.sensor.delay
 }
