@@ -37,7 +37,7 @@ type Config struct {
 	// and with a balancer that already avoids it that takes minutes.
 	Rate float64
 	// Memory is the time constant of the rate rule.
-	// Default 10 s: an endpoint that is avoided still gets about a request each second, and five failures make a case.
+	// Default 10 s: an endpoint that fails less than five requests in that time does little harm.
 	Memory time.Duration
 }
 

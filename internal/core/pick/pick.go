@@ -1,17 +1,18 @@
 // Package pick chooses an endpoint for each request.
 //
-// A Pool is the live state of one service port on one client: its endpoints, what they are doing, and the View that
-// requests follow. Pick reads the View and adds to counters; it takes no lock and makes no garbage. Tick folds the
-// counters, asks the overflow strategy and the health rules, and publishes the next View.
+// A Pool is the live state of one service port on one client: its endpoints, what they are doing, and the view that
+// requests follow. Pick reads the view and adds to counters; it takes no lock and makes no garbage. Tick folds the
+// counters, asks the overflow strategy and the health rules, and publishes the next view. The package knows no clock and
+// starts no goroutine: it is told the time.
 package pick
 
 import (
+	"fmt"
 	"net/netip"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
+	"strings"
 
+	"github.com/weir-lb/weir/internal/core/health"
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -41,7 +42,7 @@ type Outcome uint8
 const (
 	Success  Outcome = iota
 	Failure          // reset, timeout, refused, 5xx, 429: the endpoint's fault
-	Canceled         // given up by the client: says nothing about the endpoint
+	Canceled         // given up by the client: says nothing about the endpoint, unless it had waited for very long
 )
 
 // Request is what the pool has to know of a request.
@@ -51,71 +52,41 @@ type Request struct {
 	Avoid  []uint32 // Ticket.ID of endpoints that were tried already
 }
 
-// Options configure a Pool. The zero value works, but for Random.
-type Options struct {
-	Zone   topology.Zone // the client's
-	Random func() uint64 // safe for concurrent use
-	_      struct{}
-}
+// Algorithm names how a route's endpoints are chosen.
+type Algorithm string
 
-// Pool is safe for concurrent use; Update and Tick are for one goroutine at a time.
-type Pool struct {
-	mu      sync.Mutex
-	targets []Target
-	next    atomic.Uint64
-}
+// The algorithms.
+const (
+	PowerOfTwo   Algorithm = "PowerOfTwo"   // of two at random, the one with less (in flight + 1) × recent slowdown
+	RoundRobin   Algorithm = "RoundRobin"   // one after the other
+	Random       Algorithm = "Random"       // any
+	LeastRequest Algorithm = "LeastRequest" // of some at random, the one with the fewest in flight
+)
 
-// Ticket is one attempt: Answer it once, Close it once.
-type Ticket struct {
-	target Target
-	id     uint32
-}
+// Algorithms lists all algorithms, the default first.
+func Algorithms() []Algorithm { return []Algorithm{PowerOfTwo, RoundRobin, Random, LeastRequest} }
 
-// NewPool makes an empty pool.
-func NewPool(Options) *Pool { return &Pool{} }
-
-// Update replaces the endpoints; those that stay keep what is known of them.
-func (p *Pool) Update(_ time.Duration, targets []Target) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.targets = targets
-}
-
-// Tick folds what was counted and publishes the next view. Call it every 100 ms while Active.
-func (p *Pool) Tick(time.Duration) {}
-
-// Pick chooses an endpoint. now is monotonic, since an origin that all calls share.
-func (p *Pool) Pick(_ time.Duration, r Request) (Ticket, Verdict) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for range p.targets {
-		id := uint32(p.next.Add(1) % uint64(len(p.targets))) //nolint:gosec // bounded by the modulus.
-		if !slices.Contains(r.Avoid, id) {
-			return Ticket{target: p.targets[id], id: id}, Picked
+// ParseAlgorithm reads an algorithm's name, in upper or lower case; empty means the default.
+func ParseAlgorithm(s string) (Algorithm, error) {
+	for _, a := range Algorithms() {
+		if s == "" || strings.EqualFold(s, string(a)) {
+			return a, nil
 		}
 	}
-	return Ticket{}, NoEndpoint
+	return "", fmt.Errorf("unknown algorithm %q: want one of %v", s, Algorithms())
 }
 
-// Addr is where to send the attempt.
-func (t *Ticket) Addr() netip.AddrPort { return t.target.Addr }
-
-// ID identifies the endpoint for Request.Avoid for as long as the pool lives.
-func (t *Ticket) ID() uint32 { return t.id }
-
-// Zone is the endpoint's zone.
-func (t *Ticket) Zone() topology.Zone { return t.target.Zone }
-
-// Cost is the cost of a request to the endpoint.
-func (t *Ticket) Cost() topology.Cost { return t.target.Cost }
-
-// Answer records that the endpoint answered, or failed to: at response headers for HTTP, at the trailers or the end of
-// a unary gRPC call, at connect for TCP. It takes the latency sample.
-func (t *Ticket) Answer(time.Duration, Outcome) {}
-
-// Close records that the attempt is over and no longer occupies the endpoint. Failure counts one more failed sample
-// (a stream that broke after its headers); it does not count twice if Answer already said Failure.
-func (t *Ticket) Close(time.Duration, Outcome) {}
-
-// Connected records how long the connection to the endpoint took.
-func (t *Ticket) Connected(time.Duration) {}
+// Options configure a Pool. The zero value works.
+type Options struct {
+	Zone topology.Zone // the client's
+	// Random is safe for concurrent use; each Pick takes one number. Nil: a sequence of the pool's own, the same in each
+	// run, on which processors contend.
+	Random    func() uint64
+	Strategy  overflow.Strategy // of this pool alone; nil: everything goes to the home group
+	Algorithm Algorithm         // empty: PowerOfTwo
+	Choices   int               // LeastRequest: how many to compare; 0: 2, as more make clients crowd the same endpoint
+	Health    health.Config
+	Rotate    uint64 // any number that differs between clients: which of several equally dear zones comes first
+	Parallel  int    // how many requests are under way at the same instant, usually the number of processors; 0: 4
+	_         struct{}
+}

@@ -1,0 +1,169 @@
+package pick
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/health"
+)
+
+// endpoint is what requests and the loop share about one endpoint. Tickets point at it, so an answer that comes after
+// the endpoint was removed does no harm.
+//
+// The first 64 bytes are one cache line: what a request writes. A choice between two endpoints reads two such lines.
+// They are not sharded: whoever chooses by load needs the exact number in flight, so that word is shared in any case,
+// and the other words of its line cost little more once the line is here.
+type endpoint struct {
+	flow     atomic.Uint64 // requests started (upper half) and in flight (lower half)
+	answered atomic.Uint64 // good answers in time (upper 24 bits) and the sum of their latencies (lower 40 bits)
+	failed   atomic.Uint64 // failed in time
+	late     atomic.Uint64 // after they were overdue: failed (upper half) and good (lower half)
+	weight   atomic.Uint32 // recent slowdown in 1/256, written by the loop
+	standing atomic.Uint32 // see the standings
+	streak   atomic.Uint32 // failures in a row
+	id       uint32
+	outAt    atomic.Int64 // when it last began to sit out
+	ward     *ward
+
+	target Target
+	_      [48]byte // up to 192 B: a multiple of 64 that is a size class, so that lines stay whole
+}
+
+// The standings of an endpoint.
+//
+//	serving ──failures──► out ──pause over──► due ──one request──► trying ──success──► serving
+//	                       ▲                   ▲──────canceled───────┘ └──failure──► out
+//
+// Requests move it from serving to out and away from trying, the loop does the rest; gone is final.
+const (
+	serving uint32 = iota
+	out            // sits out
+	due            // its pause is over; the next request that comes by is its trial
+	trying         // that request is under way
+	gone           // removed
+)
+
+const (
+	startOne     = 1<<32 + 1      // flow: one more started, one more in flight
+	finishOne    = math.MaxUint64 // flow: one less in flight; adding it subtracts 1
+	answeredOne  = 1 << 40
+	latencyMask  = answeredOne - 1
+	latencyShift = 10 // latencies are summed in 1,024 ns: fine enough for 10 µs, and 40 bits last for 13 days of waiting
+	failedLate   = 1 << 32
+	weightOne    = 256 // slowdown 1; a step of 1/256 is far below the noise of a slowdown
+)
+
+// ward is what the endpoints of a pool share about health.
+type ward struct {
+	rules   health.Config
+	allowed atomic.Int64 // how many may sit out at once
+	out     atomic.Int64 // how many do, those on trial included
+}
+
+// admit takes one of the places for those who sit out, if there is one.
+func (w *ward) admit() bool {
+	for {
+		n := w.out.Load()
+		if n >= w.allowed.Load() {
+			return false
+		}
+		if w.out.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (w *ward) discharge() { w.out.Add(-1) }
+
+// inFlight gives how many requests occupy the endpoint.
+func (e *endpoint) inFlight() int64 { return int64(uint32(e.flow.Load())) }
+
+// load is what a choice by load compares: requests in flight, this one included, times the recent slowdown. Who does
+// not serve is never better than who does.
+func (e *endpoint) load() uint64 {
+	if e.standing.Load() != serving {
+		return math.MaxUint64
+	}
+	return (uint64(uint32(e.flow.Load())) + 1) * uint64(e.weight.Load())
+}
+
+// succeed takes a good answer.
+func (e *endpoint) succeed(latency time.Duration, a arrival) {
+	if a == inTime {
+		const half = 1 << (latencyShift - 1) // rounds to the nearest unit, so that the mean stays true
+		e.answered.Add(answeredOne | uint64(latency+half)>>latencyShift)
+	} else {
+		e.late.Add(1)
+	}
+	if e.streak.Load() != 0 {
+		e.streak.Store(0)
+	}
+}
+
+// fail takes a failure and ends the endpoint's turn if it was one too many.
+func (e *endpoint) fail(now time.Duration, a arrival) {
+	e.despair(a)
+	if e.ward.rules.Trips(int(e.streak.Add(1))) {
+		e.eject(now)
+	}
+}
+
+// despair takes a client's giving up after a very long wait: a failed sample, but no proof.
+func (e *endpoint) despair(a arrival) {
+	if a == inTime {
+		e.failed.Add(1)
+	} else {
+		e.late.Add(failedLate)
+	}
+}
+
+// eject makes a serving endpoint sit out, if the pool can do without it. Requests see it at once; how long the pause
+// lasts is for the loop to say.
+func (e *endpoint) eject(now time.Duration) {
+	if e.standing.Load() != serving || !e.ward.admit() {
+		return
+	}
+	e.outAt.Store(int64(now))
+	if !e.standing.CompareAndSwap(serving, out) {
+		e.ward.discharge()
+	}
+}
+
+// judge ends a trial.
+func (e *endpoint) judge(now time.Duration, o Outcome) {
+	switch o {
+	case Success:
+		if e.standing.CompareAndSwap(trying, serving) {
+			e.ward.discharge()
+		}
+	case Failure:
+		e.outAt.Store(int64(now))
+		e.standing.CompareAndSwap(trying, out)
+	case Canceled:
+		e.standing.CompareAndSwap(trying, due)
+	}
+}
+
+// restore brings an endpoint back that sits out, without a trial.
+func (e *endpoint) restore() {
+	for {
+		s := e.standing.Load()
+		if s == serving || s == gone {
+			return
+		}
+		if e.standing.CompareAndSwap(s, serving) {
+			e.streak.Store(0)
+			e.ward.discharge()
+			return
+		}
+	}
+}
+
+// remove ends the endpoint's time in the pool.
+func (e *endpoint) remove() {
+	switch e.standing.Swap(gone) {
+	case out, due, trying:
+		e.ward.discharge()
+	}
+}

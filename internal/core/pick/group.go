@@ -1,0 +1,163 @@
+package pick
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// groupKey is a group's identity: what is known of it lasts as long as some endpoint has this key.
+type groupKey struct {
+	home    bool // the plan's pool, whatever zones it has
+	cluster string
+	zone    topology.Zone
+}
+
+// group is a set of endpoints that the overflow strategy treats as one.
+type group struct {
+	// Requests read these; the loop writes limit when the baseline moves, new connections write rtt.
+	limit atomic.Int64 // the longest latency that counts, in ns: Cap baselines and the longer way
+	rtt   atomic.Int64 // in ns; 0: not known
+
+	// The loop's.
+	key     groupKey
+	cost    topology.Cost
+	members []int // indexes into Pool.members
+	past    history
+	turn    *turn
+	lead    time.Duration // how much longer the way is than the way home
+	ok      float64       // decayed number of good answers
+	failed  float64       // and of failures
+	drained bool
+	usable  int
+}
+
+func newGroup(key groupKey) *group {
+	g := &group{key: key, turn: new(turn)}
+	g.limit.Store(int64(unknownLimit))
+	return g
+}
+
+const (
+	// unknownLimit is the longest latency that counts, and half of the age at which a request is overdue, while there is
+	// no baseline: longer than what a service's answer usually takes, short enough for the sums to hold.
+	unknownLimit = time.Minute
+	// rttUp is the fraction of a longer connect time that the way's length follows: queues make connecting slow for a
+	// while, a new way makes it slow for good.
+	rttUp = 16
+)
+
+// connected follows shorter times at once and longer ones slowly.
+func (g *group) connected(took time.Duration) {
+	for took > 0 {
+		old := g.rtt.Load()
+		next := int64(took)
+		if old > 0 && next > old {
+			next = old + (next-old)/rttUp
+		}
+		if g.rtt.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}
+
+// horizon is the age at which an unanswered request is overdue: twice the longest latency that counts.
+func horizon(limit time.Duration) time.Duration { return 2 * limit }
+
+const (
+	deliveredTau   = 1.0 // seconds of memory, as the reference has for rates of some requests per second and more
+	deliveredPrior = 2.0 // good answers that are taken to have been seen
+	// deliveredLow: below it a retry goes to another zone, as every fifth attempt here would fail again.
+	deliveredLow = 0.8
+)
+
+// failing tells whether a retry had better go elsewhere.
+func (g *group) failing() bool {
+	return (g.ok+deliveredPrior)/(g.ok+g.failed+deliveredPrior) < deliveredLow
+}
+
+// regroup forms groups of the members and gives each member its group. Groups that were there before, by key, are
+// taken over. The first is home; the others come cheapest first, those of equal cost by zone and cluster, rotated, so
+// that not all clients prefer the same one. Without a home target the cheapest group is home.
+func regroup(members []*member, before []*group, rotate uint64) []*group {
+	known := make(map[groupKey]*group, len(before))
+	for _, g := range before {
+		known[g.key] = g
+	}
+	groups := make(map[groupKey]*group)
+	for i, m := range members {
+		key := groupKey{cluster: m.target.Cluster, zone: m.target.Zone}
+		if m.home {
+			key = groupKey{home: true}
+		}
+		g := groups[key]
+		if g == nil {
+			if g = known[key]; g == nil {
+				g = newGroup(key)
+			}
+			g.members, g.cost = g.members[:0], 0
+			groups[key] = g
+		}
+		g.members = append(g.members, i)
+		g.cost += m.target.Cost
+	}
+	order := make([]*group, 0, len(groups))
+	for _, g := range groups {
+		g.cost /= topology.Cost(len(g.members))
+		order = append(order, g)
+	}
+	arrange(order, rotate)
+	for i, g := range order {
+		for _, m := range g.members {
+			members[m].group = i
+		}
+	}
+	return order
+}
+
+// arrange puts groups into waterfall order.
+func arrange(groups []*group, rotate uint64) {
+	slices.SortFunc(groups, func(a, b *group) int {
+		home := 0
+		if a.key.home != b.key.home {
+			home = 1
+			if a.key.home {
+				home = -1
+			}
+		}
+		return cmp.Or(home, cmp.Compare(a.cost, b.cost),
+			strings.Compare(string(a.key.zone), string(b.key.zone)), strings.Compare(a.key.cluster, b.key.cluster))
+	})
+	for from := 0; from < len(groups); {
+		to := from + 1
+		for to < len(groups) && groups[to].cost == groups[from].cost && groups[to].key.home == groups[from].key.home {
+			to++
+		}
+		equal := groups[from:to]
+		shift := int(rotate % uint64(len(equal))) //nolint:gosec // below the number of groups.
+		slices.Reverse(equal[:shift])
+		slices.Reverse(equal[shift:])
+		slices.Reverse(equal)
+		from = to
+	}
+}
+
+// scene describes the groups to a strategy.
+func scene(groups []*group, client topology.Zone, endpoints int) overflow.Scene {
+	s := overflow.Scene{Groups: make([]overflow.Group, len(groups)), Endpoints: endpoints}
+	for i, g := range groups {
+		zone := g.key.zone
+		if g.key.home {
+			zone = client
+		}
+		s.Groups[i] = overflow.Group{
+			Zone: zone, Cluster: g.key.cluster, Cost: g.cost, Endpoints: slices.Clone(g.members),
+		}
+	}
+	return s
+}

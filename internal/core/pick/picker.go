@@ -1,0 +1,54 @@
+package pick
+
+import "sync/atomic"
+
+// picker proposes one endpoint of a route. A new algorithm is one file with one picker, and its name in Algorithms and
+// in newPicker.
+//
+// It is safe for concurrent use, never blocks and allocates nothing. It is made when a route's endpoints change and
+// swapped whole. What it proposes may have stopped serving a moment ago; the view then looks further.
+type picker interface {
+	// pick gives an endpoint of the route, which has at least one. random is uniform and new for each call; key is the
+	// request's, or random if it has none.
+	pick(random, key uint64) *endpoint
+}
+
+// newPicker makes the picker for a route that is served by these endpoints.
+func newPicker(o *Options, endpoints []*endpoint, turn *turn) picker {
+	switch o.Algorithm {
+	case RoundRobin:
+		return &roundRobin{endpoints: endpoints, turn: turn}
+	case Random:
+		return &anyone{endpoints: endpoints}
+	case LeastRequest:
+		return newLeastRequest(endpoints, o.Choices)
+	default:
+		return &powerOfTwo{endpoints: endpoints}
+	}
+}
+
+// below gives a number in [0, n) from 32 bits that are uniform: the product's upper half (Lemire 2019), without the
+// correction for a bias that is n/2^32 at most.
+func below(bits32, n uint64) uint64 { return bits32 * n >> 32 }
+
+// upper and lower split a random number in two.
+func upper(random uint64) uint64 { return random >> 32 }
+func lower(random uint64) uint64 { return random & (1<<32 - 1) }
+
+// scatter makes a number that is independent of the upper bits of x for all that choosing needs (the multiplier is the
+// golden ratio's, the finisher that of splitmix64).
+func scatter(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	return x ^ x>>31
+}
+
+// golden is 2^64 divided by the golden ratio: adding it again and again visits the unit interval more evenly than any
+// other step.
+const golden = 0x9e3779b97f4a7c15
+
+// turn is a counter that all processors add to, alone on its cache line.
+type turn struct {
+	_ [64]byte
+	n atomic.Uint64
+	_ [56]byte
+}
