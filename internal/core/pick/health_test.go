@@ -3,6 +3,7 @@ package pick_test
 import (
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,10 +57,8 @@ func (w *world) status(addr netip.AddrPort) pick.EndpointStatus {
 // broken makes these endpoints fail and all others answer.
 func broken(addrs ...netip.AddrPort) func(netip.AddrPort) pick.Outcome {
 	return func(addr netip.AddrPort) pick.Outcome {
-		for _, a := range addrs {
-			if a == addr {
-				return pick.Failure
-			}
+		if slices.Contains(addrs, addr) {
+			return pick.Failure
 		}
 		return pick.Success
 	}

@@ -1,0 +1,22 @@
+package pick
+
+import "unsafe"
+
+// What the tests of memory layout need to see.
+const (
+	CacheLine      = 64
+	EndpointSize   = unsafe.Sizeof(endpoint{})
+	EndpointShared = unsafe.Offsetof(endpoint{}.target) // what requests write ends here
+	ShardSize      = unsafe.Sizeof(shard{})
+)
+
+// Misaligned counts endpoints that share a cache line with another object.
+func (p *Pool) Misaligned() int {
+	n := 0
+	for _, m := range p.members {
+		if uintptr(unsafe.Pointer(m.endpoint))%CacheLine != 0 {
+			n++
+		}
+	}
+	return n
+}
