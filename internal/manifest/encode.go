@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxRepeated bounds, in bytes, what aliases may repeat in all files together: ten times what an object of Kubernetes may
-// have in all (1.5 MiB is what etcd takes), and far from what a chain of aliases to aliases can make out of a few lines.
-const maxRepeated = 16 << 20
+// maxRepeated bounds, in bytes, what aliases may repeat in all files together: more than two of the largest objects of
+// Kubernetes have in all (1.5 MiB is what etcd takes), and far from what a chain of aliases to aliases can make out of a few lines.
+const maxRepeated = 4 << 20
 
 // encoder writes a tree as JSON, for the decoder that knows the Kubernetes types. Aliases and merge keys are resolved.
 type encoder struct {

@@ -60,12 +60,22 @@ func parseYAML(f file) ([]document, error) {
 }
 
 // yamlError takes the line out of an error's text, which is the only place where the YAML library puts it.
+//
+// Workaround for go.yaml.in/yaml v3.0.5: it counts lines from 0 in what its parser says, from 1 in what its scanner
+// says, and leaves out a 0. The parser's texts are known by their beginning. The golden of a broken file will differ when
+// that is mended.
 func yamlError(name string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	e := &FileError{File: name}
+	e := &FileError{File: name, Line: 1}
 	if found := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); found != nil {
+		text = strings.TrimPrefix(text, found[0])
 		if line, err := strconv.Atoi(found[1]); err == nil {
-			e.Line, text = line, strings.TrimPrefix(text, found[0])
+			e.Line = line
+		}
+		for _, of := range []string{"key", "'-' indicator", "node content", "',' or", "<"} {
+			if strings.HasPrefix(text, "did not find expected "+of) {
+				e.Line++
+			}
 		}
 	}
 	e.Err = errors.New(text)

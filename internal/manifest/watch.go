@@ -79,7 +79,7 @@ func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <
 		case <-ctx.Done():
 			return
 		case <-changes:
-		case _ = <-lost: // the queue overflowed: look at everything
+		case <-lost: //nolint:errcheck // whatever was lost, looking at everything finds it.
 		case <-poll.C:
 			seen := w.look()
 			if since.IsZero() && w.reported == "" && slices.EqualFunc(seen, w.seen, sameFile) {
