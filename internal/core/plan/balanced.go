@@ -18,13 +18,15 @@ func balanced(p *prepared) allotment {
 		return allotment{reasons: []reason.Reason{reason.New(reason.NoZoneKnown)}}
 	}
 	problem, t := newPuzzle(p)
-	fresh := problem.solve()
-	b := &balance{prepared: p, t: t, puzzle: problem, layout: fresh, score: fresh.score()}
-	sets, kept := b.keep()
-	if !kept {
+	b := &balance{prepared: p, t: t, puzzle: problem, layout: problem.solve()}
+	b.layout.sort()
+	b.score = b.layout.score()
+	b.fresh = b.score
+	sets := b.keep()
+	if sets == nil {
 		sets = b.assign()
 	}
-	return allotment{hints: b.hintsOf(sets), reasons: b.reasons(kept)}
+	return allotment{hints: b.hintsOf(sets), reasons: b.reasons()}
 }
 
 // balance is a layout on its way to hints.
@@ -34,6 +36,7 @@ type balance struct {
 	puzzle *puzzle
 	layout *layout
 	score  score // of layout
+	fresh  score // of the layout that would be if nothing were there
 }
 
 // hintsOf names the zones of each ready endpoint's set. Endpoints with the same set share one list.
@@ -51,11 +54,14 @@ func (b *balance) hintsOf(sets []zoneSet) []topology.Hints {
 	return hints
 }
 
-// reasons says what the layout comes to, and what a person should know about the input.
-func (b *balance) reasons(kept bool) []reason.Reason {
-	overload := b.score.peak*float64(b.puzzle.total) - 1
+// reasons says what the layout comes to, and what a person should know about the input. It looks at what the hints are,
+// not at whether they are new, so that planning again gives the same reasons.
+func (b *balance) reasons() []reason.Reason {
+	overload := b.puzzle.overload(b.score)
+	above := overload > b.Limits.Start+tolerance
+	avoidable := b.puzzle.overload(b.fresh) <= b.Limits.Start+tolerance
 	code := reason.HintsBalanced
-	if kept {
+	if above && avoidable {
 		code = reason.HintsKept
 	}
 	reasons := []reason.Reason{reason.New(code).
@@ -63,12 +69,12 @@ func (b *balance) reasons(kept bool) []reason.Reason {
 		With("overload", overload, reason.Ratio).
 		With("limit", b.Limits.Start, reason.Ratio).
 		With("stop", b.Limits.Stop, reason.Ratio)}
-	switch best := b.puzzle.ideal(); {
-	case overload > b.Limits.Stop+tolerance || !kept && overload > b.Limits.Start+tolerance:
+	if above && !avoidable {
 		reasons = append(reasons, reason.New(reason.OverloadUnavoidable).
 			With("overload", overload, reason.Ratio).
 			With("limit", b.Limits.Start, reason.Ratio))
-	case best > b.score.inZone+coarse:
+	}
+	if best := b.puzzle.ideal(); best > b.score.inZone+coarse {
 		reasons = append(reasons, reason.New(reason.HintsTooCoarse).
 			With("inZone", b.score.inZone, reason.Ratio).
 			With("best", best, reason.Ratio))

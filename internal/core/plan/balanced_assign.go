@@ -2,22 +2,22 @@ package plan
 
 // keepFor is how much cheaper new hints have to be, as mean cost of a request, before those from before are given up:
 // it spares writes to every node for differences that no bill shows. The change of churn is in ADR-0005.
-const keepFor = 0.02
+const keepFor = 0.01
 
 // keep looks at what is there: endpoints keep their hints, new ones serve their own zone. It stays while the expected
 // overload is at most Limits.Stop, or no worse than that of the new layout, and the cost is about the same; b.layout is
-// then what is there. The answer has a set for each ready endpoint.
-func (b *balance) keep() (sets []zoneSet, ok bool) {
+// then what is there. The answer has a set for each ready endpoint; nil: it goes.
+func (b *balance) keep() []zoneSet {
 	if !b.hinted {
-		return nil, false
+		return nil
 	}
 	there := newLayout(b.puzzle)
-	sets = make([]zoneSet, len(b.ready))
+	sets := make([]zoneSet, len(b.ready))
 	for k, i := range b.ready {
 		if sets[k] = b.t.set(b.prepared, b.before[i]); sets[k] == 0 || sets[k].len() > maxHints {
 			home := b.t.home[k]
 			if b.puzzle.own[home] < 0 {
-				return nil, false
+				return nil
 			}
 			sets[k] = zoneSet(0).with(b.puzzle.own[home])
 		}
@@ -25,16 +25,17 @@ func (b *balance) keep() (sets []zoneSet, ok bool) {
 	}
 	for z, demand := range b.puzzle.demand {
 		if demand > 0 && there.hinted[z] == 0 {
-			return nil, false
+			return nil
 		}
 	}
+	there.sort()
 	sc := there.score()
 	stop := (1 + b.Limits.Stop) / float64(b.puzzle.total)
 	if sc.peak > max(stop, b.score.peak)+dust || sc.cost > b.score.cost+keepFor {
-		return nil, false
+		return nil
 	}
 	b.layout, b.score = there, sc
-	return sets, true
+	return sets
 }
 
 // assign gives the layout's hints to endpoints: first to those that carry them already, then to the others in order.

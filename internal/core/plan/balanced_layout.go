@@ -1,6 +1,9 @@
 package plan
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // group is how many endpoints of one home carry the same hints.
 type group struct {
@@ -29,7 +32,10 @@ func (s score) less(o score) bool {
 	if s.excess < o.excess-dust || s.excess > o.excess+dust {
 		return s.excess < o.excess
 	}
-	return s.cost < o.cost-dust
+	if s.cost < o.cost-dust || s.cost > o.cost+dust {
+		return s.cost < o.cost
+	}
+	return s.peak < o.peak-dust
 }
 
 func newLayout(p *puzzle) *layout {
@@ -69,6 +75,17 @@ func (l *layout) compact() {
 	}
 	l.groups = kept
 }
+
+// sort brings the groups into one order, so that equal layouts are equal, and sum up to equal scores, bit for bit.
+func (l *layout) sort() {
+	l.compact()
+	slices.SortFunc(l.groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.home, b.home), cmp.Compare(a.hints, b.hints))
+	})
+}
+
+// overload is by how much the most loaded endpoint gets more than its fair part.
+func (p *puzzle) overload(s score) float64 { return s.peak*float64(p.total) - 1 }
 
 // score evaluates the layout: what a zone sends goes evenly to the endpoints that carry its hint, or to all endpoints
 // when there are none.

@@ -110,7 +110,7 @@ func (p *puzzle) ideal() float64 {
 		t.room[h] = float64(ready) * p.room()
 	}
 	inZone := 0.0
-	flow, _ := t.solve()
+	flow := t.solve()
 	for h, own := range p.own {
 		if own >= 0 {
 			inZone += flow[own][h]

@@ -87,7 +87,7 @@ func (l *layout) allows(m move) bool {
 	return false
 }
 
-// moves lists what one endpoint of each group could do: carry one hint more, one less, or another one. None takes away
+// moves appends what one endpoint of each group could do: carry one hint more, one less, or another one. None takes away
 // the last hint of an endpoint, or of a zone with demand.
 func (l *layout) moves(list []move) []move {
 	for _, g := range l.groups {
@@ -97,22 +97,28 @@ func (l *layout) moves(list []move) []move {
 				if g.hints.len() > 1 && l.canLose(z) {
 					list = append(list, move{g.home, g.hints, g.hints.without(z)})
 				}
-			case demand == 0 && l.own[g.home] != z:
-			default:
-				if g.hints.len() < maxHints && demand > 0 {
-					list = append(list, move{g.home, g.hints, g.hints.with(z)})
-				}
-				for rest := g.hints; rest != 0; {
-					var old int
-					old, rest = rest.pop()
-					if l.canLose(old) {
-						list = append(list, move{g.home, g.hints, g.hints.without(old).with(z)})
-					}
-				}
+			case demand > 0 || l.own[g.home] == z:
+				list = l.gains(list, g, z)
 			}
 		}
 	}
 	return list
 }
 
+// gains appends the moves that give an endpoint of a group the hint of a zone, besides its others or for one of them.
+// A zone without demand is only worth a hint for lack of another.
+func (l *layout) gains(list []move, g group, z int) []move {
+	if g.hints.len() < maxHints && l.demand[z] > 0 {
+		list = append(list, move{g.home, g.hints, g.hints.with(z)})
+	}
+	for rest := g.hints; rest != 0; {
+		var old int
+		if old, rest = rest.pop(); l.canLose(old) {
+			list = append(list, move{g.home, g.hints, g.hints.without(old).with(z)})
+		}
+	}
+	return list
+}
+
+// canLose tells whether a hint of the zone may go: what no hint names falls back to all endpoints.
 func (l *layout) canLose(z int) bool { return l.demand[z] == 0 || l.hinted[z] > 1 }

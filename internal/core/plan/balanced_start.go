@@ -44,29 +44,35 @@ func (p *puzzle) singles(needs []int) *layout {
 	for h, ready := range p.ready {
 		t.room[h] = float64(ready)
 	}
-	flow, _ := t.solve()
+	flow := t.solve()
 	l := newLayout(p)
-	for h, left := range p.ready {
-		for z := range flow {
-			n := int(math.Round(flow[z][h]))
+	spare := slices.Clone(p.ready)
+	for z := range flow {
+		for h, endpoints := range flow[z] {
+			n := int(math.Round(endpoints))
 			l.add(h, zoneSet(0).with(z), n)
-			left -= n
+			spare[h] -= n
 		}
-		p.spare(l, h, left)
+	}
+	for h, n := range spare {
+		p.spare(l, h, n)
 	}
 	return l
 }
 
-// spare places endpoints that nobody needs: at home, or where they cost least when home is not known, and among such
-// places where they help most.
+// spare places endpoints that nobody needs where they add least to the cost, mostly at home, and among such places where
+// they help most.
 func (p *puzzle) spare(l *layout, home, count int) {
-	if own := p.own[home]; own >= 0 {
+	if own := p.own[home]; own >= 0 && !l.freeToHelp(home) {
 		l.add(home, zoneSet(0).with(own), count)
 		return
 	}
 	for range count {
 		best, least, most := 0, math.Inf(1), 0.0
 		for z, demand := range p.demand {
+			if demand == 0 && p.own[home] != z {
+				continue
+			}
 			rate := demand / float64(l.hinted[z]+1)
 			more := rate * (p.cost[z][home] - l.costOf(z))
 			if more < least-dust || more < least+dust && rate > most+dust {
@@ -75,6 +81,16 @@ func (p *puzzle) spare(l *layout, home, count int) {
 		}
 		l.add(home, zoneSet(0).with(best), 1)
 	}
+}
+
+// freeToHelp tells whether some zone other than its own would pay no more with an endpoint of this home than without.
+func (l *layout) freeToHelp(home int) bool {
+	for z, demand := range l.demand {
+		if demand > 0 && z != l.own[home] && l.cost[z][home] <= l.costOf(z)+dust {
+			return true
+		}
+	}
+	return false
 }
 
 // costOf is the mean cost of a zone's requests.
@@ -91,14 +107,23 @@ func (l *layout) costOf(z int) float64 {
 	return sum / float64(l.hinted[z])
 }
 
-// pooled lets the endpoints of each zone in pool serve all zones in it, and every other endpoint its own zone; zones
-// without endpoints outside the pool are served by all.
+// pooled lets the endpoints of each zone in pool serve all zones in it, and every other endpoint its own zone. Zones
+// without endpoints outside the pool are served by all, endpoints without a zone serve the pool. It gives nil for a pool
+// without endpoints, and where an endpoint would have too many hints.
 func (p *puzzle) pooled(pool zoneSet) *layout {
-	var homeless zoneSet
+	var homes, homeless zoneSet
+	for _, own := range p.own {
+		if own >= 0 {
+			homes = homes.with(own)
+		}
+	}
 	for z, demand := range p.demand {
-		if demand > 0 && !pool.has(z) && !slices.Contains(p.own, z) {
+		if demand > 0 && !pool.has(z) && !homes.has(z) {
 			homeless = homeless.with(z)
 		}
+	}
+	if pool != 0 && homes&pool == 0 {
+		return nil
 	}
 	l := newLayout(p)
 	for h, own := range p.own {

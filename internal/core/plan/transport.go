@@ -14,17 +14,17 @@ type transportation struct {
 // the largest number of endpoints, far below a share that anyone could see.
 const dust = 1e-9
 
-// solve gives the cheapest flow by source and sink, and its cost. Whole supplies and rooms give a whole flow. Where
+// solve gives the cheapest flow by source and sink. Whole supplies and rooms give a whole flow. Where
 // several flows are cheapest, lower indexes come first.
 //
 // Method: successive shortest paths, each found by Bellman-Ford, as the way back over a used arc has a negative cost.
 // Every path empties a source, fills a sink or frees an arc. Supply without room stays behind.
-func (t *transportation) solve() (flow [][]float64, total float64) {
+func (t *transportation) solve() [][]float64 {
 	s := newPaths(t)
 	for {
 		sink := s.shortest()
 		if sink < 0 {
-			return s.flow, s.total()
+			return s.flow
 		}
 		s.push(sink)
 	}
@@ -144,14 +144,4 @@ func (s *paths) push(sink int) {
 			s.flow[i][j] -= amount
 		}
 	}
-}
-
-func (s *paths) total() float64 {
-	sum := 0.0
-	for i, row := range s.flow {
-		for j, flow := range row {
-			sum += flow * s.cost[i][j]
-		}
-	}
-	return sum
 }
