@@ -46,6 +46,14 @@ const (
 	NoZoneKnown         Code = "NoZoneKnown"
 	ZonesWithoutDemand  Code = "ZonesWithoutDemand"
 	ZonesUnnamed        Code = "ZonesUnnamed"
+
+	// What a person could change.
+	AdviseZoneLabel Code = "AdviseZoneLabel"
+	AdviseCPU       Code = "AdviseCPU"
+	AdviseBalanced  Code = "AdviseBalanced"
+	AdviseLimit     Code = "AdviseLimit"
+	AdviseEndpoint  Code = "AdviseEndpoint"
+	AdviseMove      Code = "AdviseMove"
 )
 
 func planTexts() map[Code]string {
@@ -96,5 +104,16 @@ func planTexts() map[Code]string {
 		NoZoneKnown:        "no hints: neither a node nor a ready endpoint has a zone",
 		ZonesWithoutDemand: "no request is expected from {objects}: no node with known CPU is there",
 		ZonesUnnamed:       "the hints have no room for {objects}: their requests go to all endpoints",
+
+		AdviseZoneLabel: "label {objects} with topology.kubernetes.io/zone: " + adviceGain,
+		AdviseCPU:       "see that {objects} report their zone and their allocatable CPU: " + adviceGain,
+		AdviseBalanced:  "mode Balanced: " + adviceGain,
+		AdviseLimit:     "allow {limit} overload from the start: " + adviceGain,
+		AdviseEndpoint:  "one more endpoint in {objects}: " + adviceGain,
+		AdviseMove:      "one endpoint moved from {first} to {last}: " + adviceGain,
 	}
 }
+
+// adviceGain ends every piece of advice.
+const adviceGain = "{inZone} of the requests stay in their zone instead of {inZoneNow}, {overload} overload is expected " +
+	"instead of {overloadNow}"

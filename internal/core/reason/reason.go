@@ -59,11 +59,14 @@ func (r Reason) String() string {
 	if !ok {
 		text = string(r.Code) + " {objects}"
 	}
-	pairs := make([]string, 0, 2*len(r.Values)+2)
+	pairs := make([]string, 0, 2*len(r.Values)+6)
 	for _, v := range r.Values {
 		pairs = append(pairs, "{"+v.Name+"}", v.String())
 	}
 	pairs = append(pairs, "{objects}", r.objects())
+	if n := len(r.Objects); n > 0 { // where their order means something
+		pairs = append(pairs, "{first}", r.Objects[0], "{last}", r.Objects[n-1])
+	}
 	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(text))
 }
 

@@ -1,6 +1,7 @@
 package reason_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -38,5 +39,12 @@ func TestWithLeavesTheReasonItStartsFromAlone(t *testing.T) {
 	_ = base.With("b", 2, reason.Count)
 	if got := len(base.Values); got != 1 {
 		t.Errorf("want 1 value, got %d", got)
+	}
+}
+
+func TestATextMayNameTheFirstAndTheLastObject(t *testing.T) {
+	r := reason.New(reason.AdviseMove, "zone-a", "zone-b").With("inZone", 1, reason.Ratio)
+	if want, got := "one endpoint moved from zone-a to zone-b: 100 % of", r.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("want %q and more, got %q", want, got)
 	}
 }
