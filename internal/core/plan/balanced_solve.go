@@ -32,19 +32,65 @@ func (p *puzzle) solve() *layout {
 	return whole
 }
 
+// search finds a good layout for zones that are looked at together.
+func (p *puzzle) search() *layout {
+	needs, sum := p.needs()
+	if sum <= p.total {
+		return p.thrifty(p.singles(needs))
+	}
+	best, least := descend(p.starts())
+	if best != nil && least.excess <= dust {
+		return best
+	}
+	// Rare: all zones together keep to the limit whenever that is possible, unless there are too many for that.
+	other, otherwise := descend([]*layout{p.pooled(p.everything()), p.packed(needs)})
+	if best != nil && !otherwise.less(least) {
+		return best
+	}
+	return other
+}
+
+// starts lists the layouts to descend from: every zone by itself, and, of a few zones, any two together. One that cannot
+// be is nil.
+func (p *puzzle) starts() []*layout {
+	starts := []*layout{p.pooled(0)}
+	if len(p.demand) > fewZones {
+		return starts
+	}
+	for z := range p.demand {
+		for y := range z {
+			starts = append(starts, p.pooled(zoneSet(0).with(y).with(z)))
+		}
+	}
+	return starts
+}
+
+// descend improves each layout that is not nil and gives the first of the best; nil when all are.
+func descend(starts []*layout) (best *layout, least score) {
+	for _, l := range starts {
+		if l == nil {
+			continue
+		}
+		if sc := l.improve(effort); best == nil || sc.less(least) {
+			best, least = l, sc
+		}
+	}
+	return best, least
+}
+
 // thrifty looks for a cheaper layout than one of single hints where crossings differ in cost: endpoints that are shared
 // may spare a dear crossing. It takes none that keeps less traffic in zone.
 func (p *puzzle) thrifty(singles *layout) *layout {
-	best, least := singles, singles.score()
-	if len(p.demand) > fewZones || least.cost <= dust || p.oneCost() {
-		return best
+	now := singles.score()
+	if len(p.demand) > fewZones || now.cost <= dust || p.oneCost() {
+		return singles
 	}
-	inZone := least.inZone
+	best, least := singles, now
 	for _, l := range append(p.starts(), singles.clone()) {
 		if l == nil {
 			continue
 		}
-		if sc := l.improve(effort); sc.less(least) && sc.inZone >= inZone-dust {
+		if sc := l.improve(effort); sc.less(least) && sc.inZone >= now.inZone-dust {
 			best, least = l, sc
 		}
 	}
@@ -63,39 +109,6 @@ func (p *puzzle) oneCost() bool {
 		}
 	}
 	return true
-}
-
-// search goes downhill from each start; the first of the best wins.
-func (p *puzzle) search() *layout {
-	if needs, sum := p.needs(); sum <= p.total {
-		return p.thrifty(p.singles(needs))
-	}
-	var best *layout
-	var least score
-	for _, l := range p.starts() {
-		if l == nil {
-			continue
-		}
-		if sc := l.improve(effort); best == nil || sc.less(least) {
-			best, least = l, sc
-		}
-	}
-	return best
-}
-
-// starts lists the layouts to descend from: every zone by itself; two zones together, for any two; all zones together;
-// and hints packed where they fit. One that cannot be is nil, the last one always can.
-func (p *puzzle) starts() []*layout {
-	needs, _ := p.needs()
-	starts := []*layout{p.pooled(0)}
-	if len(p.demand) <= fewZones {
-		for z := range p.demand {
-			for y := range z {
-				starts = append(starts, p.pooled(zoneSet(0).with(y).with(z)))
-			}
-		}
-	}
-	return append(starts, p.pooled(p.everything()), p.packed(needs))
 }
 
 // everything is the set of all zones.
