@@ -15,8 +15,8 @@ const (
 )
 
 // hazl is a model of Buoyant's high availability zonal load balancing, for comparison: the mean number of requests in
-// flight, against a band for each active endpoint. Above the band one endpoint of another zone is added, below it one is
-// taken back, the cheapest zone first and last.
+// flight, against a band for each active endpoint. Above the band one endpoint of another zone is added, the cheapest
+// zone first; below it the one that was added last is taken back.
 //
 // The product picks among all active endpoints alike. A route knows one group, so there is one route for each group
 // with its active endpoints and a share in proportion to their number: the picker's two choices then compare endpoints

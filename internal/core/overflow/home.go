@@ -14,8 +14,8 @@ type moment struct {
 	baseline float64 // seconds; 0: not known
 }
 
-// home decides how much of the demand its own zone is allowed (reference/overflow.md 4.4). What is kept is a rate, not a
-// share: when demand jumps, the excess is elsewhere in the next step.
+// home decides how much of the demand its own zone is allowed (reference/overflow.md 4.4). What is kept is a rate and
+// not a share: when demand jumps, the excess is elsewhere in the next step.
 type home struct {
 	armed     bool
 	allowed   float64 // requests per second; counts while armed
@@ -25,6 +25,7 @@ type home struct {
 
 	cuts       cuts
 	evacuated  bool // nothing but probes goes home
+	shut       bool // and that not for what the sensor said
 	recovering bool
 	streak     float64 // good answers in a row while evacuated
 	needed     float64 // of them
@@ -47,8 +48,8 @@ func (h *home) arm(m moment) {
 // step moves what home is allowed. share is what home really got since the step before, stayed how much of that was
 // there only because nobody else took it.
 func (h *home) step(m moment, s *sensor, share, stayed float64) {
+	h.probe(s)
 	excess := math.Log(s.slowdown / m.k.HomeSlowdown)
-	h.probe(m, s, excess)
 	if excess > m.k.CrisisAbove {
 		h.cut(m, s, share, stayed)
 	} else {
@@ -108,14 +109,14 @@ func (h *home) cut(m moment, s *sensor, share, stayed float64) {
 }
 
 // probe counts the good answers of an evacuated home. Enough of them in a row, and it is given another chance.
-func (h *home) probe(m moment, s *sensor, excess float64) {
+func (h *home) probe(s *sensor) {
 	if !h.evacuated {
 		return
 	}
 	switch {
 	case s.good > 0:
 		h.streak += float64(s.good)
-	case s.heard || excess > m.k.CrisisAbove && s.weight == 0:
+	case s.heard:
 		h.streak = 0
 	}
 	if h.streak >= h.needed {
@@ -134,6 +135,7 @@ func (h *home) limit(m moment, share, stayed float64) {
 	low := h.allowed < max(m.k.EvacuatedAt*h.wall, 1.05*floor)
 	switch {
 	case low && h.cuts.active && !h.recovering:
+		h.shut = h.shut && h.evacuated
 		h.evacuated = true
 	case !low && h.evacuated: // nobody took what it was to give away
 		h.evacuated, h.streak = false, 0
@@ -161,7 +163,7 @@ func (h *home) close(m moment, share float64) {
 		h.wall = share * m.demand
 	}
 	h.allowed = m.k.floor(m.demand)
-	h.evacuated, h.recovering, h.streak, h.cuts = true, false, 0, cuts{}
+	h.evacuated, h.shut, h.recovering, h.streak, h.cuts = true, true, false, 0, cuts{}
 }
 
 // floor is the rate that always goes home, so that its recovery is seen.

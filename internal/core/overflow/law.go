@@ -90,12 +90,10 @@ func (w *weir) Step(now time.Duration, c *Counters) Decision {
 		return Decision{Cap: w.k.Cap, State: w.story.state, Reason: w.story.reason, Since: w.story.since}
 	}
 	m := w.moment(now, c)
-	if m.dt > 0 {
-		w.measure(m, c)
-		m.baseline = w.baseline.value
-		w.allow(m)
-		w.share(m)
-	}
+	w.measure(m, c)
+	m.baseline = w.baseline.value
+	w.allow(m)
+	w.share(m)
 	w.story.tell(m, w)
 	return w.decision(m)
 }
@@ -115,9 +113,7 @@ func (w *weir) moment(now time.Duration, c *Counters) moment {
 		sent += float64(c.Groups[i].Sent)
 	}
 	m := moment{k: &w.k, now: w.last, dt: seconds(pause, w.k.StepMax), baseline: w.baseline.value}
-	if pause > 0 {
-		w.demand.step(&w.k, sent/(1-w.shed), pause.Seconds())
-	}
+	w.demand.step(&w.k, sent/(1-w.shed), pause.Seconds())
 	m.demand = max(w.demand.perSecond(), leastDemand)
 	return m
 }

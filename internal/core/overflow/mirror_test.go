@@ -50,7 +50,7 @@ type peer struct {
 
 func newMirror(w *world, client int, s overflow.Strategy, o mirrorOptions) *mirror {
 	c := w.callers[client]
-	m := &mirror{w: w, strategy: s, options: o, random: w.layout.random(3, client)}
+	m := &mirror{w: w, strategy: s, options: o, random: w.random(3, client)}
 	m.peers = make([]peer, len(w.servers))
 	m.group = make([]int, len(w.servers))
 	m.u = m.random.Float64()
@@ -184,34 +184,34 @@ func (m *mirror) started(r *request) {
 }
 
 // Done implements balancer.
-func (m *mirror) Done(now time.Duration, r *request, ok bool) {
+func (m *mirror) Done(now time.Duration, r *request) {
 	last := m.open[len(m.open)-1]
 	m.open[r.slot], last.slot = last, r.slot
 	m.open = m.open[:len(m.open)-1]
 	p := &m.peers[r.server]
 	p.inFlight--
 	took := now - r.sent
-	m.breaker(now, r.server, ok)
+	m.breaker(now, r)
 	slowdown := m.decision.Cap
-	if b := m.decision.Baseline; ok && b > 0 {
+	if b := m.decision.Baseline; r.ok && b > 0 {
 		slowdown = min(slowdown, took.Seconds()/b.Seconds())
-	} else if ok {
+	} else if r.ok {
 		slowdown = 1
 	}
 	p.newN++
 	p.newSlowdown += slowdown
 	p.peak(now, took)
-	m.sample(r, took, ok)
+	m.sample(r, took)
 }
 
 // sample counts an answer for the strategy, unless it was counted as overdue before.
-func (m *mirror) sample(r *request, took time.Duration, ok bool) {
+func (m *mirror) sample(r *request, took time.Duration) {
 	g := m.group[r.server]
 	if r.overdue || g < 0 {
 		return
 	}
 	in := &m.counters.Groups[g]
-	if !ok {
+	if !r.ok {
 		in.Failed++
 		return
 	}
@@ -244,9 +244,9 @@ func (m *mirror) crowded(g int) bool {
 }
 
 // breaker lets an endpoint sit out after failures in a row, for 1, 2, 4 … 30 s, until one request succeeds.
-func (m *mirror) breaker(now time.Duration, e int, ok bool) {
-	p, g := &m.peers[e], m.group[e]
-	if ok {
+func (m *mirror) breaker(now time.Duration, r *request) {
+	p, g := &m.peers[r.server], m.group[r.server]
+	if r.ok {
 		p.failures, p.until, p.pause, p.probation = 0, 0, 0, false
 		return
 	}

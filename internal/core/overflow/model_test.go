@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// The model of reference/overflow.md 6.1: clients send Poisson traffic to endpoints with a few workers, a FIFO queue and
-// lognormal service times, over a network with a round trip, and give up after a timeout. One heap of events, one seeded
-// generator for each actor, no goroutines: the same seed gives the same run.
+// The model of reference/overflow.md 6.1: clients send Poisson traffic to endpoints with a few workers, a FIFO queue
+// and lognormal service times, over a network with a round trip, and give up after a timeout. One heap of events, one
+// seeded generator for each actor, no goroutines: the same seed gives the same run.
 
 // balancer chooses endpoints for one client. The model has its own (mirror); the real pool can be put in its place.
 type balancer interface {
 	Pick(now time.Duration) int // index of an endpoint; -1: rejected
-	Done(now time.Duration, r *request, ok bool)
+	Done(now time.Duration, r *request)
 	Tick(now time.Duration)
 }
 
@@ -46,14 +46,12 @@ func usual() layout {
 // world is a running model.
 type world struct {
 	layout
-	now       time.Duration
-	events    events
-	servers   []*server
-	callers   []*caller
-	shift     []at // what happens when, in order
-	watch     func(r *request, latency time.Duration, ok bool)
-	overdue   int
-	inService int
+	now     time.Duration
+	events  events
+	servers []*server
+	callers []*caller
+	shift   []at // what happens when, in order
+	watch   func(r *request, latency time.Duration)
 }
 
 // at is something that happens to the world.
@@ -87,7 +85,7 @@ type request struct {
 	caller, server int
 	sent           time.Duration
 	poll           bool
-	done           bool
+	done, ok       bool
 	slot           int // where the balancer keeps it
 	overdue        bool
 }
@@ -151,9 +149,10 @@ func (w *world) handle(e event) {
 	case evServed:
 		w.served(e.request)
 	case evOK:
-		w.hear(e.request, true)
+		e.request.ok = e.request.ok || !e.request.done
+		w.hear(e.request)
 	case evFail:
-		w.hear(e.request, false)
+		w.hear(e.request)
 	case evTick:
 		w.callers[e.index].Tick(w.now)
 		w.events.push(event{at: w.now + 100*time.Millisecond, kind: evTick, index: e.index})
@@ -170,7 +169,7 @@ func (w *world) send(index int) {
 	r := &request{caller: index, sent: w.now, poll: w.polls > 0 && c.random.Float64() < w.polls}
 	r.server = -1
 	if r.server = c.Pick(w.now); r.server < 0 {
-		w.watch(r, 0, false)
+		w.watch(r, 0)
 		return
 	}
 	if m, ok := c.balancer.(*mirror); ok {
@@ -227,13 +226,13 @@ func (w *world) served(r *request) {
 }
 
 // hear is the first outcome that reaches the client; the endpoint works on, whether anybody waits or not.
-func (w *world) hear(r *request, ok bool) {
+func (w *world) hear(r *request) {
 	if r.done {
 		return
 	}
 	r.done = true
-	w.callers[r.caller].Done(w.now, r, ok)
-	w.watch(r, w.now-r.sent, ok)
+	w.callers[r.caller].Done(w.now, r)
+	w.watch(r, w.now-r.sent)
 }
 
 // zone gives the endpoints of a zone.

@@ -9,24 +9,18 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 )
 
-// scenario is a layout and what happens to it; zone 0 is the affected one.
-type scenario struct {
-	name   string
-	layout layout
-	start  []at          // of the stress, times since its begin
-	good   time.Duration // an answer within this is good
-	affect []int         // zones of the clients that count; nil: zone 0
-}
+// course is how long the parts of a run take: calm, stress, and a while after it.
+type course struct{ calm, stress, after time.Duration }
 
-// The course of a scenario: calm, stress, and a while after it.
-const (
-	calmFor   = 20 * time.Second
-	stressFor = 60 * time.Second
-	afterFor  = 25 * time.Second
-)
+// The courses: that of the reference, and one that is long enough to see what tests look at.
+func fullCourse() course  { return course{20 * time.Second, 60 * time.Second, 25 * time.Second} }
+func shortCourse() course { return course{12 * time.Second, 30 * time.Second, 20 * time.Second} }
 
 // never stands for a moment that did not come.
 const never = -time.Second
+
+// goodWithin is how soon an answer has to come to be good: five times the service time, as in the reference.
+const goodWithin = 100 * time.Millisecond
 
 // policy is a strategy in the model.
 type policy struct {
@@ -35,154 +29,195 @@ type policy struct {
 	options mirrorOptions
 }
 
-// result is what the clients saw.
-type result struct {
-	good, ok    float64       // fraction of the affected clients' requests, under stress
-	cross       float64       // fraction of all requests under stress that left their zone
-	calmCross   float64       // the same while calm, from 5 s on
-	react       time.Duration // until the affected clients' requests are nearly as good as before; -1: never
-	retract     time.Duration // after the stress, until all but 2 % are at home; -1: never
-	oscillation float64       // standard deviation of the affected clients' spill from second to second, last half
-	p99         time.Duration
-	shed        float64
-	tape        *tape
+// weir, hazl and the rest as the tables have them.
+func policies() []policy {
+	return []policy{
+		{name: "Weir"},
+		{name: "Hazl", options: mirrorOptions{union: true, trips: 7}},
+		{name: "Static"},
+		{name: "Random"},
+	}
 }
 
-// tally counts one tenth of a second.
-type tally struct{ sent, good, ok, home int }
+// result is what the clients saw.
+type result struct {
+	good, ok     float64       // fraction of the affected clients' requests, under stress
+	cross        float64       // fraction of all requests under stress that left their zone
+	calmCross    float64       // the same while calm, from 5 s on
+	react        time.Duration // until a second of the affected clients' requests is nearly as good as before, or never
+	back         time.Duration // after the stress, until all but 2 % are at home, or never
+	oscillation  float64       // standard deviation of the affected clients' spill from second to second, last half
+	p99          time.Duration
+	neighbourP99 time.Duration // of the other clients
+	shed         float64
+}
 
-func (sc scenario) run(tb testing.TB, p policy, seed uint64) result {
+// run plays the scenario.
+func (sc scenario) run(tb testing.TB, p policy, c course, seed uint64) result {
 	tb.Helper()
 	l := sc.layout
 	l.seed = seed
 	l.make = func(w *world, client int) balancer {
-		c := p.config
-		c.Rotate = uint64(client)
-		s, err := overflow.New(p.name, c)
+		config := p.config
+		config.Rotate = uint64(client)
+		s, err := overflow.New(p.name, config)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return newMirror(w, client, s, p.options)
 	}
 	w := l.build()
-	for _, a := range sc.start {
-		w.shift = append(w.shift, at{calmFor + a.when, a.do})
-	}
-	slices.SortStableFunc(w.shift, func(a, b at) int { return int(a.when - b.when) })
-	log := newLog(sc)
-	w.watch = func(r *request, took time.Duration, ok bool) { log.add(w, r, took, ok) }
-	w.run(calmFor + stressFor + afterFor)
+	w.shift = sc.events(c)
+	log := newTape(sc, c)
+	w.watch = func(r *request, took time.Duration) { log.add(w, r, took) }
+	w.run(c.calm + c.stress + c.after)
 	return log.result()
+}
+
+// events gives what happens when, in order.
+func (sc scenario) events(c course) []at {
+	var list []at
+	if sc.begin != nil {
+		list = append(list, at{c.calm, sc.begin})
+	}
+	if sc.discovery > 0 && sc.discovery < c.stress {
+		list = append(list, at{c.calm + sc.discovery, func(w *world) {
+			for _, caller := range w.callers {
+				caller.balancer.(*mirror).remove(0)
+			}
+		}})
+	}
+	if sc.end != nil {
+		list = append(list, at{c.calm + c.stress, func(w *world) {
+			sc.end(w)
+			for i, caller := range w.callers {
+				m := caller.balancer.(*mirror)
+				if len(m.scene.Groups) < len(w.endpoints) {
+					m.scene = sceneOf(w, w.callers[i].zone)
+					m.reset()
+				}
+			}
+		}})
+	}
+	return list
 }
 
 // tape is what happened, by tenths of a second of sending.
 type tape struct {
-	sc                   scenario
-	affected             []tally
-	all                  []tally
-	latencies            []time.Duration // of the affected clients under stress
-	rejected, underfire  int
-	affectedZone         map[int]bool
-	_                    struct{}
-	crossCalm, totalCalm int
+	sc         scenario
+	course     course
+	all        []tally
+	affected   []tally
+	latencies  []time.Duration // of the affected clients under stress
+	neighbours []time.Duration // of the others
+	rejected   int
 }
 
-func newLog(sc scenario) *tape {
-	n := int((calmFor+stressFor+afterFor)/(100*time.Millisecond)) + 1
-	t := &tape{sc: sc, affected: make([]tally, n), all: make([]tally, n), affectedZone: map[int]bool{}}
-	zones := sc.affect
-	if zones == nil {
-		zones = []int{0}
-	}
-	for _, z := range zones {
-		t.affectedZone[z] = true
-	}
-	return t
+// tally counts one tenth of a second.
+type tally struct{ sent, good, ok, home int }
+
+const bin = 100 * time.Millisecond
+
+func newTape(sc scenario, c course) *tape {
+	n := int((c.calm+c.stress+c.after)/bin) + 1
+	return &tape{sc: sc, course: c, affected: make([]tally, n), all: make([]tally, n)}
 }
 
-func (t *tape) add(w *world, r *request, took time.Duration, ok bool) {
-	bin := int(r.sent / (100 * time.Millisecond))
-	if bin >= len(t.all) {
+func (t *tape) add(w *world, r *request, took time.Duration) {
+	i := int(r.sent / bin)
+	if i >= len(t.all) {
 		return
 	}
+	if !r.ok {
+		took = w.timeout
+	}
 	zone := w.callers[r.caller].zone
-	home := r.server < 0 || w.servers[r.server].zone == zone
-	stress := r.sent >= calmFor && r.sent < calmFor+stressFor
-	rows := []*tally{&t.all[bin]}
-	if t.affectedZone[zone] {
-		rows = append(rows, &t.affected[bin])
-		if stress {
-			if !ok {
-				took = w.timeout
-			}
-			t.latencies = append(t.latencies, took)
-			t.underfire++
-			if r.server < 0 {
-				t.rejected++
-			}
+	one := tally{sent: 1}
+	if r.server < 0 || w.servers[r.server].zone == zone {
+		one.home = 1
+	}
+	if r.ok {
+		one.ok = 1
+		if took <= goodWithin {
+			one.good = 1
 		}
 	}
-	for _, row := range rows {
-		row.sent++
-		if ok {
-			row.ok++
+	t.all[i].plus(one)
+	stress := r.sent >= t.course.calm && r.sent < t.course.calm+t.course.stress
+	if !slices.Contains(t.sc.affected, zone) {
+		if stress {
+			t.neighbours = append(t.neighbours, took)
 		}
-		if ok && took <= t.sc.good {
-			row.good++
-		}
-		if home {
-			row.home++
+		return
+	}
+	t.affected[i].plus(one)
+	if stress {
+		t.latencies = append(t.latencies, took)
+		if r.server < 0 {
+			t.rejected++
 		}
 	}
 }
 
-func sum(rows []tally, from, to time.Duration) tally {
+func (t *tally) plus(o tally) {
+	t.sent += o.sent
+	t.good += o.good
+	t.ok += o.ok
+	t.home += o.home
+}
+
+func (t tally) share(n int) float64 { return float64(n) / math.Max(1, float64(t.sent)) }
+
+// over adds up the bins of a stretch of time.
+func over(rows []tally, from, length time.Duration) tally {
 	var s tally
-	const bin = 100 * time.Millisecond
-	for _, r := range rows[min(len(rows), int(from/bin)):min(len(rows), int(to/bin))] {
-		s.sent += r.sent
-		s.good += r.good
-		s.ok += r.ok
-		s.home += r.home
+	for _, r := range rows[min(len(rows), int(from/bin)):min(len(rows), int((from+length)/bin))] {
+		s.plus(r)
 	}
 	return s
 }
 
-func (t tally) of(n int) float64 { return float64(n) / math.Max(1, float64(t.sent)) }
-
 func (t *tape) result() result {
-	end := calmFor + stressFor
-	calm, stress := sum(t.affected, 5*time.Second, calmFor), sum(t.affected, calmFor, end)
-	all, quiet := sum(t.all, calmFor, end), sum(t.all, 5*time.Second, calmFor)
+	c := t.course
+	end := c.calm + c.stress
+	const settle = 5 * time.Second
+	calm, stress := over(t.affected, settle, c.calm-settle), over(t.affected, c.calm, c.stress)
+	quiet, all := over(t.all, settle, c.calm-settle), over(t.all, c.calm, c.stress)
 	r := result{
-		good: stress.of(stress.good), ok: stress.of(stress.ok),
-		cross: 1 - all.of(all.home), calmCross: 1 - quiet.of(quiet.home),
-		tape: t, react: never, retract: never, shed: float64(t.rejected) / math.Max(1, float64(t.underfire)),
+		good: stress.share(stress.good), ok: stress.share(stress.ok),
+		cross: 1 - all.share(all.home), calmCross: 1 - quiet.share(quiet.home),
+		p99: p99(t.latencies), neighbourP99: p99(t.neighbours),
+		shed: float64(t.rejected) / math.Max(1, float64(stress.sent)),
 	}
-	const second, bin = time.Second, 100 * time.Millisecond
-	for d := time.Duration(0); d < stressFor-second; d += bin {
-		if s := sum(t.affected, calmFor+d, calmFor+d+second); s.of(s.good) >= 0.95*calm.of(calm.good) {
-			r.react = d
-			break
-		}
-	}
-	for d := time.Duration(0); d < afterFor-second; d += bin {
-		if s := sum(t.affected, end+d, end+d+second); s.of(s.home) >= 0.98 {
-			r.retract = d
-			break
-		}
-	}
+	r.react = t.first(c.calm, c.stress, func(s tally) bool {
+		return s.share(s.good) >= 0.95*calm.share(calm.good)
+	})
+	r.back = t.first(end, c.after, func(s tally) bool { return s.share(s.home) >= 0.98 })
 	var spills []float64
-	for d := calmFor + stressFor/2; d < end; d += second {
-		s := sum(t.affected, d, d+second)
-		spills = append(spills, 1-s.of(s.home))
+	for d := c.calm + c.stress/2; d < end; d += time.Second {
+		s := over(t.affected, d, time.Second)
+		spills = append(spills, 1-s.share(s.home))
 	}
 	r.oscillation = deviation(spills)
-	slices.Sort(t.latencies)
-	if n := len(t.latencies); n > 0 {
-		r.p99 = t.latencies[n*99/100]
-	}
 	return r
+}
+
+// first finds the first second of the affected clients' requests of which something holds.
+func (t *tape) first(from, within time.Duration, holds func(tally) bool) time.Duration {
+	for d := time.Duration(0); d <= within-time.Second; d += bin {
+		if holds(over(t.affected, from+d, time.Second)) {
+			return d
+		}
+	}
+	return never
+}
+
+func p99(of []time.Duration) time.Duration {
+	if len(of) == 0 {
+		return 0
+	}
+	slices.Sort(of)
+	return of[len(of)*99/100]
 }
 
 func deviation(of []float64) float64 {

@@ -1,125 +1,131 @@
 package overflow_test
 
 import (
-	"fmt"
-	"os"
-	"strings"
-	"testing"
 	"time"
 )
 
-// both wraps a change into one that begins with the stress and one that ends it.
-func both(begin, end func(w *world)) []at { return []at{{0, begin}, {stressFor, end}} }
-
-func rate(zone int, factor float64) []at {
-	return both(func(w *world) { w.rates = scaled(w.rates, zone, factor) },
-		func(w *world) { w.rates = scaled(w.rates, zone, 1/factor) })
+// scenario is a layout and what happens to it under stress.
+type scenario struct {
+	name       string
+	layout     layout
+	begin, end func(w *world) // of the stress; nil: nothing
+	discovery  time.Duration  // after which zone 0 is taken out of the clients' scenes; 0: never
+	affected   []int          // zones whose clients count
 }
 
-func scaled(rates []float64, zone int, factor float64) []float64 {
-	out := append([]float64(nil), rates...)
-	out[zone] *= factor
-	return out
-}
-
-// each changes every nth endpoint of zone 0 for the time of the stress.
-func each(nth int, change, back func(s *server)) []at {
-	apply := func(f func(*server)) func(*world) {
-		return func(w *world) {
-			for i, s := range w.zone(0) {
-				if i%nth == 0 {
-					f(s)
-				}
-			}
-		}
-	}
-	return both(apply(change), apply(back))
-}
-
+// scenarios are those of reference/overflow.md 6.2 and 6.3 that show something of their own. In zone 0 unless said
+// otherwise.
 func scenarios() []scenario {
-	const good = 100 * time.Millisecond // five times the service time
-	with := func(name string, change func(l *layout), start []at) scenario {
-		l := usual()
-		if change != nil {
-			change(&l)
-		}
-		return scenario{name: name, layout: l, start: start, good: good}
+	return []scenario{
+		calm("steady", nil),
+		rates("skew 70 %", []float64{1386, 297, 297}),
+		rates("spike x3", []float64{460, 460, 460}, 3),
+		broken("brownout x10", 1, func(s *server) { s.slow = 10 }),
+		broken("+200 ms network", 1, func(s *server) { s.delay = 200 * time.Millisecond }),
+		broken("half fail", 2, func(s *server) { s.fails = 1 }),
+		broken("A fails 50 %", 1, func(s *server) { s.fails = .5 }),
+		lost("zone lost", time.Second),
+		lost("zone lost, 10 s timeout", 10*time.Second),
+		hotNeighbour(),
+		uneven(),
+		manyClients(),
+		everywhere("all at 110 %", func(w *world) { w.rates = []float64{1320, 1320, 1320} }),
+		everywhere("all 60 ms slower", func(w *world) {
+			for _, s := range w.servers {
+				s.delay = 60 * time.Millisecond
+			}
+		}),
+		calm("2 % long polls", func(l *layout) { l.polls, l.timeout = .02, 10*time.Second }),
+		calm("CV 2.5", func(l *layout) { l.cv = 2.5 }),
 	}
-	slow := func(f float64) func(*server) { return func(s *server) { s.slow = f } }
-	fails := func(f float64) func(*server) { return func(s *server) { s.fails = f } }
-	lost := func(v bool) func(*server) { return func(s *server) { s.lost = v } }
-	delay := func(d time.Duration) func(*server) { return func(s *server) { s.delay = d } }
-	all := func(f float64) []at {
-		times := func(f float64) func(*world) {
-			return func(w *world) {
-				for z := range w.rates {
-					w.rates = scaled(w.rates, z, f)
-				}
+}
+
+// named finds a scenario.
+func named(name string) scenario {
+	for _, sc := range scenarios() {
+		if sc.name == name {
+			return sc
+		}
+	}
+	panic("no scenario " + name)
+}
+
+// calm is a scenario in which nothing happens.
+func calm(name string, change func(*layout)) scenario {
+	l := usual()
+	if change != nil {
+		change(&l)
+	}
+	return scenario{name: name, layout: l, affected: []int{0}}
+}
+
+// heal undoes what was done to the endpoints and to the traffic.
+func heal(rates []float64) func(*world) {
+	return func(w *world) {
+		w.rates = rates
+		for _, s := range w.servers {
+			s.slow, s.fails, s.delay, s.lost = 1, 0, 0, false
+		}
+	}
+}
+
+// rates changes the traffic: to the rates given, or to those with zone 0 times a factor.
+func rates(name string, to []float64, times ...float64) scenario {
+	sc := calm(name, nil)
+	if len(times) > 0 {
+		sc.layout.rates = to
+		to = append([]float64{to[0] * times[0]}, to[1:]...)
+	}
+	sc.begin, sc.end = func(w *world) { w.rates = to }, heal(sc.layout.rates)
+	return sc
+}
+
+// broken does something to every nth endpoint of zone 0.
+func broken(name string, nth int, change func(*server)) scenario {
+	sc := calm(name, nil)
+	sc.begin, sc.end = func(w *world) {
+		for i, s := range w.zone(0) {
+			if i%nth == 0 {
+				change(s)
 			}
 		}
-		return both(times(f), times(1/f))
-	}
-	uneven := with("5/1/1", func(l *layout) {
+	}, heal(sc.layout.rates)
+	return sc
+}
+
+// lost makes zone 0 swallow everything; discovery notices after 40 s.
+func lost(name string, timeout time.Duration) scenario {
+	sc := broken(name, 1, func(s *server) { s.lost = true })
+	sc.layout.timeout, sc.discovery = timeout, 40*time.Second
+	return sc
+}
+
+// everywhere changes all zones.
+func everywhere(name string, begin func(*world)) scenario {
+	sc := calm(name, nil)
+	sc.begin, sc.end, sc.affected = begin, heal(sc.layout.rates), []int{0, 1, 2}
+	return sc
+}
+
+// hotNeighbour overloads zone 0 while zone 1 is at 88 % with its own clients, and zone 2 has room.
+func hotNeighbour() scenario { return rates("hot neighbour", []float64{1500, 1056, 660}) }
+
+// uneven has one endpoint in two zones and five in the other, with equal traffic: overload from the first request on.
+func uneven() scenario {
+	sc := calm("5/1/1", func(l *layout) {
 		l.endpoints = []int{5, 1, 1}
 		l.rates = []float64{257, 257, 257}
-	}, nil)
-	uneven.affect = []int{0, 1, 2}
-	return []scenario{
-		with("steady", nil, nil),
-		with("skew 70 %", nil, both(
-			func(w *world) { w.rates = []float64{1386, 297, 297} },
-			func(w *world) { w.rates = []float64{660, 660, 660} })),
-		with("spike x3", func(l *layout) { l.rates = []float64{460, 460, 460} }, rate(0, 3)),
-		with("brownout x10", nil, each(1, slow(10), slow(1))),
-		with("+200 ms network", nil, each(1, delay(200*time.Millisecond), delay(0))),
-		with("half fail", nil, each(2, fails(1), fails(0))),
-		with("A fails 50 %", nil, each(1, fails(.5), fails(0))),
-		with("zone lost", nil, each(1, lost(true), lost(false))),
-		uneven,
-		with("600 clients x 3 rps", func(l *layout) {
-			l.clients = make([]float64, 200)
-			for i := range l.clients {
-				l.clients[i] = 1. / 200
-			}
-			l.rates = []float64{600, 600, 600}
-		}, rate(0, 2)),
-		with("all at 110 %", nil, all(2)),
-		with("2 % long polls", func(l *layout) { l.polls, l.timeout = .02, 10*time.Second }, nil),
-	}
+	})
+	sc.affected = []int{0, 1, 2}
+	return sc
 }
 
-func policies() []policy {
-	return []policy{
-		{name: "Weir"},
-		{name: "Hazl", options: mirrorOptions{union: true, trips: 7}},
-		{name: "Static"},
-		{name: "Random"},
+// manyClients is 600 clients of 3 requests a second; zone 0's send twice as many under stress.
+func manyClients() scenario {
+	sc := rates("600 clients, x2", []float64{600, 600, 600}, 2)
+	sc.layout.clients = make([]float64, 200)
+	for i := range sc.layout.clients {
+		sc.layout.clients[i] = 1. / 200
 	}
-}
-
-func TestTable(t *testing.T) {
-	only := os.Getenv("SC")
-	pol := os.Getenv("PO")
-	for _, sc := range scenarios() {
-		for _, p := range policies() {
-			if only != "" && !strings.Contains(only, sc.name) || pol != "" && pol != p.name {
-				continue
-			}
-			for seed := uint64(1); seed <= 2; seed++ {
-				begin := time.Now()
-				r := sc.run(t, p, seed)
-				fmt.Printf("%-20s %-7s good %5.1f ok %5.1f cross %5.1f calm %5.2f react %5.1f back %5.1f osc %4.1f p99 %4d  (%d ms)\n",
-					sc.name, p.name, r.good*100, r.ok*100, r.cross*100, r.calmCross*100, r.react.Seconds(), r.retract.Seconds(),
-					r.oscillation*100, r.p99.Milliseconds(), time.Since(begin).Milliseconds())
-				if os.Getenv("TL") != "" {
-					for d := 0; d < len(r.tape.all); d += 20 {
-						s := sum(r.tape.all, time.Duration(d)*100*time.Millisecond, time.Duration(d+20)*100*time.Millisecond)
-						a := sum(r.tape.affected, time.Duration(d)*100*time.Millisecond, time.Duration(d+20)*100*time.Millisecond)
-						fmt.Printf("%d:%.1f/%.1f/%.1f ", d/10, 100-100*s.of(s.home), 100-100*a.of(a.home), 100*a.of(a.good))
-					}
-					fmt.Println()
-				}
-			}
-		}
-	}
+	return sc
 }

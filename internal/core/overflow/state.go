@@ -50,26 +50,34 @@ func (w *weir) stands(before State) (State, reason.Code) {
 		return Calm, reason.ZoneCopes
 	case !h.armed:
 		return Calm, reason.ZoneReturned
+	case h.evacuated && h.shut:
+		return Evacuated, reason.ZoneProbed
 	case h.evacuated:
 		return Evacuated, reason.ZoneEvacuated
 	case h.recovering:
 		return Recovering, reason.ZoneRecovering
-	case w.noBetter && w.stayed > 0:
+	case w.noBetter && w.stayed > 0, before == NoHelp && here.share > nearlyAll:
 		return NoHelp, reason.NoZoneIsBetter
 	case here.sensor.slowdown > w.crisisAt(before):
 		return Crisis, reason.ZoneInCrisis
-	default:
+	case here.sensor.slowdown > w.k.HomeSlowdown:
 		return Overflow, reason.ZoneSlow
+	case before == Overflow:
+		return Overflow, w.story.reason.Code
+	default:
+		return Overflow, reason.ZoneReturning
 	}
 }
 
-// crisisAt is the slowdown of a crisis; to leave it takes a little less than to enter it.
+// nearlyAll is a share of home at which nothing has been spilled but tests of other zones.
+const nearlyAll = 0.95
+
+// crisisAt is the slowdown of a crisis; it is left only when home is back at its limit.
 func (w *weir) crisisAt(before State) float64 {
-	at := w.k.CrisisAbove
 	if before == Crisis {
-		at /= 2
+		return w.k.HomeSlowdown
 	}
-	return w.k.HomeSlowdown * math.Exp(at)
+	return w.k.HomeSlowdown * math.Exp(w.k.CrisisAbove)
 }
 
 // why gives the reason with its numbers.
@@ -84,9 +92,9 @@ func (w *weir) why(code reason.Code) reason.Reason {
 		return r.With("slowdown", s.slowdown, reason.Factor).With("limit", w.k.HomeSlowdown, reason.Factor)
 	case reason.ZoneInCrisis, reason.ZoneEvacuated:
 		return r.With("slowdown", s.slowdown, reason.Factor).With("delivered", s.delivered, reason.Ratio)
-	case reason.ZoneRecovering:
+	case reason.ZoneRecovering, reason.ZoneProbed:
 		return r.With("answers", w.home.needed, reason.Count)
-	case reason.ZoneReturned, reason.NoZoneIsBetter:
+	case reason.ZoneReturned, reason.ZoneReturning, reason.NoZoneIsBetter:
 		return r.With("slowdown", s.slowdown, reason.Factor)
 	default:
 		return r

@@ -9,7 +9,9 @@ const (
 	ZoneEvacuated   Code = "ZoneEvacuated"
 	ZoneUnusable    Code = "ZoneUnusable"
 	ZoneDrained     Code = "ZoneDrained"
+	ZoneProbed      Code = "ZoneProbed"
 	ZoneRecovering  Code = "ZoneRecovering"
+	ZoneReturning   Code = "ZoneReturning"
 	NoZoneIsBetter  Code = "NoZoneIsBetter"
 	PoolGrew        Code = "PoolGrew"
 	PoolShrank      Code = "PoolShrank"
@@ -30,6 +32,8 @@ func overflowTexts() map[Code]string {
 			"all but a probe goes elsewhere",
 		ZoneUnusable:    "no endpoint of the zone is usable: all traffic goes elsewhere",
 		ZoneDrained:     "the zone is drained by an operator: all traffic goes elsewhere",
+		ZoneProbed:      "the zone was out of use: it gets a probe until {answers} answers in a row are good",
+		ZoneReturning:   "the zone answers at {slowdown} times its normal latency: its traffic comes back step by step",
 		ZoneRecovering:  "{answers} good answers in a row: the zone is given more traffic again",
 		NoZoneIsBetter:  "the zone answers {slowdown} times slower than normal, but no other zone is better: traffic stays",
 		PoolGrew:        "{load} requests in flight on {active} endpoints, above the band: one endpoint added",

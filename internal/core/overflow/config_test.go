@@ -1,0 +1,42 @@
+package overflow_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+)
+
+func TestStrategiesAreFoundByNameInAnyCase(t *testing.T) {
+	if diff := cmp.Diff([]string{"Weir", "Hazl", "Static", "Random"}, overflow.Names()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	for _, name := range append(overflow.Names(), "", "weir", "HAZL") {
+		if _, err := overflow.New(name, overflow.Config{}); err != nil {
+			t.Errorf("New(%q): %v", name, err)
+		}
+	}
+}
+
+func TestRefusalsSayWhatWouldDo(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		config overflow.Config
+		want   string
+	}{
+		{"magic", overflow.Config{}, `unknown overflow strategy "magic": want one of Weir, Hazl, Static, Random`},
+		{"", overflow.Config{Prefer: "speed"}, `unknown preference "speed": want cost, balanced or latency`},
+		{"Hazl", overflow.Config{Low: 3, High: 2}, "load band 3 to 2: want two finite numbers above 0"},
+		{"Hazl", overflow.Config{Low: 3}, "load band 3 to 2"},
+		{"Hazl", overflow.Config{Low: math.NaN()}, "load band NaN to 2"},
+		{"Hazl", overflow.Config{High: math.Inf(1)}, "load band 0.8 to +Inf"},
+	} {
+		_, err := overflow.New(c.name, c.config)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("New(%q, %+v) gives %v: want %q", c.name, c.config, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package overflow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// desk is a law and a clock, with zones that answer as they are told.
+type desk struct {
+	law   overflow.Strategy
+	now   time.Duration
+	scene overflow.Scene
+	last  overflow.Decision
+	slow  map[topology.Zone]float64 // 0: 1
+}
+
+func newDesk(t *testing.T, c overflow.Config, zones ...topology.Zone) *desk {
+	t.Helper()
+	law, err := overflow.New("Weir", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{law: law, slow: map[topology.Zone]float64{}}
+	d.reset(zones...)
+	return d
+}
+
+// reset gives the law these zones: the first is home, every other costs 1.
+func (d *desk) reset(zones ...topology.Zone) {
+	d.scene = overflow.Scene{}
+	for i, z := range zones {
+		g := overflow.Group{Zone: z, Cost: topology.Cost(min(i, 1))}
+		g.Endpoints = []int{d.scene.Endpoints, d.scene.Endpoints + 1}
+		d.scene.Endpoints += 2
+		d.scene.Groups = append(d.scene.Groups, g)
+	}
+	d.law.Reset(d.now, d.scene)
+	d.step()
+}
+
+func (d *desk) step() {
+	d.now += 100 * time.Millisecond
+	c := overflow.Counters{Groups: make([]overflow.GroupCounters, len(d.scene.Groups))}
+	for i, g := range d.scene.Groups {
+		share := 0.0
+		if i < len(d.last.Groups) {
+			share = d.last.Groups[i].Share
+		}
+		n := int64(share * 20)
+		slow := max(1, d.slow[g.Zone])
+		c.Groups[i] = overflow.GroupCounters{
+			Sent: n, OK: n, Latency: time.Duration(float64(n) * slow * float64(10*time.Millisecond)), Usable: 2,
+		}
+	}
+	d.last = d.law.Step(d.now, &c)
+}
+
+func (d *desk) run(t time.Duration) {
+	for end := d.now + t; d.now < end; {
+		d.step()
+	}
+}
+
+func TestBaselineAndStateOutliveAChangeOfEndpoints(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b", "c")
+	d.run(10 * time.Second)
+	d.slow["a"] = 6
+	d.run(2 * time.Second)
+	before := d.last
+	if before.State != overflow.Evacuated && before.State != overflow.Crisis {
+		t.Fatalf("state %v: want a crisis before the change", before.State)
+	}
+	d.reset("a", "b") // zone c is gone
+	if after := d.last; after.Baseline != before.Baseline || after.Groups[0].Share > 0.5 || after.State == overflow.Calm {
+		t.Errorf("after the change %v %v share %.2f: want what was before, %v %v share %.2f", after.State, after.Baseline,
+			after.Groups[0].Share, before.State, before.Baseline, before.Groups[0].Share)
+	}
+}
+
+func TestAnotherHomeStartsCalmAndKnowsWhatIsNormal(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b")
+	d.run(10 * time.Second)
+	d.slow["a"] = 6
+	d.run(2 * time.Second)
+	baseline := d.last.Baseline
+	d.reset("b", "a")
+	if d.last.State != overflow.Calm || d.last.Groups[0].Share != 1 || d.last.Baseline != baseline {
+		t.Errorf("state %v share %v baseline %v: want calm, 1, %v",
+			d.last.State, d.last.Groups[0].Share, d.last.Baseline, baseline)
+	}
+}
+
+func TestClientsSpreadOverZonesOfEqualCost(t *testing.T) {
+	first := map[int]int{}
+	for client := range uint64(4) {
+		d := newDesk(t, overflow.Config{Rotate: client}, "a", "b", "c", "d", "e")
+		d.run(10 * time.Second)
+		d.slow["a"] = 1.8
+		for d.last.State == overflow.Calm {
+			d.step()
+		}
+		for i, g := range d.last.Groups[1:] {
+			if g.Share > 0 {
+				first[i]++
+				break
+			}
+		}
+	}
+	if len(first) != 4 {
+		t.Errorf("four clients spill to %v first: want four zones", first)
+	}
+}
+
+func TestEachPreferenceHasItsLimit(t *testing.T) {
+	for _, c := range []struct {
+		prefer   overflow.Prefer
+		slowdown float64
+		want     overflow.State
+	}{
+		{overflow.PreferLatency, 1.15, overflow.Calm},
+		{overflow.PreferLatency, 1.3, overflow.Overflow},
+		{overflow.PreferBalanced, 1.3, overflow.Calm},
+		{overflow.PreferBalanced, 1.6, overflow.Overflow},
+		{overflow.PreferCost, 1.6, overflow.Calm},
+		{overflow.PreferCost, 2.1, overflow.Overflow},
+	} {
+		d := newDesk(t, overflow.Config{Prefer: c.prefer}, "a", "b")
+		d.run(10 * time.Second)
+		d.slow["a"] = c.slowdown
+		d.run(1500 * time.Millisecond)
+		if d.last.State != c.want {
+			t.Errorf("%s with home %v times slower is %v: want %v", c.prefer, c.slowdown, d.last.State, c.want)
+		}
+	}
+}
+
+func TestSlowAloneIsNotShed(t *testing.T) {
+	d := newDesk(t, overflow.Config{Shed: true}, "a", "b")
+	d.run(10 * time.Second)
+	d.slow["a"], d.slow["b"] = 7, 7
+	for range 50 {
+		d.step()
+		if d.last.Shed > 0 {
+			t.Fatalf("%v of the requests are rejected although all are answered", d.last.Shed)
+		}
+	}
+}
+
+func TestWhatNoZoneDeliversIsShedIfWanted(t *testing.T) {
+	// A zone is lost at 75 % load: the others would need 112 %. In the reference the good answers go from 2 to 22 %, the
+	// answers from 67 to 89 %.
+	sc := lost("zone lost at 75 %", time.Second)
+	sc.layout.rates = []float64{900, 900, 900}
+	sc.end = heal(sc.layout.rates)
+	keep := sc.run(t, policy{name: "Weir"}, shortCourse(), 1)
+	shed := sc.run(t, policy{name: "Weir", config: overflow.Config{Shed: true}}, shortCourse(), 1)
+	t.Logf("good %.3f ok %.3f without, %.3f %.3f with shedding %.3f", keep.good, keep.ok, shed.good, shed.ok, shed.shed)
+	if keep.shed != 0 || shed.shed == 0 || shed.good < keep.good+0.1 {
+		t.Errorf("good %.3f (%.3f shed) without, %.3f (%.3f) with: want clearly more good answers with shedding",
+			keep.good, keep.shed, shed.good, shed.shed)
+	}
+}
