@@ -21,7 +21,7 @@ type Config struct {
 	// Pause is how long the first pause lasts; each further one in a row lasts twice as long.
 	// Default 1 s: the order of a process's restart or of a connection that is set up anew.
 	Pause time.Duration
-	// MaxPause bounds the pause. It is also how long an endpoint must serve to have its earlier pauses forgiven.
+	// MaxPause bounds the pause.
 	// Default 30 s: a trial each half minute costs nothing, and a repaired endpoint is back before a person looks.
 	MaxPause time.Duration
 	// Jitter is the largest relative deviation of a pause, 0 to 1.
@@ -115,6 +115,10 @@ func (t Tally) rate() float64 {
 
 // Record is what is known of one endpoint's health. The zero value is an endpoint that never failed. One goroutine at a
 // time.
+//
+// Pauses are forgiven when the endpoint has served for as long as the last one lasted. One good answer is not enough: an
+// endpoint that fails half of its requests passes every second trial. Much more would be too much: when all are
+// overloaded, everyone fails five in a row now and then, and long pauses take away what is missing already.
 type Record struct {
 	Out    bool          // sits out, or is on trial
 	Until  time.Duration // when the pause ends; meaningful while Out
@@ -122,7 +126,8 @@ type Record struct {
 	Total  int64         // pauses ever
 	Recent Tally         // what it did lately
 
-	back time.Duration // when it last came back
+	paused time.Duration // length of the last pause
+	back   time.Duration // when it last came back
 }
 
 // Observe folds what the endpoint did in the time that elapsed, which ends now, and forgives old pauses when it has
@@ -130,7 +135,7 @@ type Record struct {
 func (r *Record) Observe(c Config, now, elapsed time.Duration, did Tally) {
 	keep := math.Exp(-elapsed.Seconds() / c.Memory.Seconds())
 	r.Recent = Tally{r.Recent.OK * keep, r.Recent.Failed * keep}.Add(did)
-	if !r.Out && r.Pauses > 0 && now-r.back >= c.MaxPause {
+	if !r.Out && r.Pauses > 0 && now-r.back >= r.paused {
 		r.Pauses = 0
 	}
 }
@@ -147,7 +152,8 @@ func (r *Record) Eject(c Config, at time.Duration, random uint64) {
 	r.Out = true
 	r.Pauses++
 	r.Total++
-	r.Until = at + c.pause(r.Pauses, random)
+	r.paused = c.pause(r.Pauses, random)
+	r.Until = at + r.paused
 }
 
 // Return brings the endpoint back with a clean slate, but for the pauses that it has already had.

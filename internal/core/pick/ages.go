@@ -127,17 +127,17 @@ func (r *ring) read(a ageing) ages {
 			if uint32(word) == 0 {
 				continue
 			}
-			// The youngest request of the slot may have started at its end.
-			youngest := a.now - (r.start(word, a.now) + width) - a.lead
+			oldest := a.now - r.start(word, a.now) - a.lead
+			youngest := max(0, oldest-width) // if it started at the end of the slot, or just now
 			if youngest >= a.horizon {
 				sum.overdue += expire(&s.slots[j], word)
 				continue
 			}
 			count := int64(uint32(word))
 			sum.unanswered += count
-			if a.baseline > 0 && youngest >= a.baseline {
+			if middle := (oldest + youngest) / 2; a.baseline > 0 && middle >= a.baseline {
 				sum.waiting += count
-				sum.aged += float64(count) * min((youngest+width/2).Seconds()/a.baseline.Seconds(), a.limit)
+				sum.aged += float64(count) * min(middle.Seconds()/a.baseline.Seconds(), a.limit)
 			}
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
-
-	"github.com/weir-lb/weir/internal/core/health"
 )
 
 // endpoint is what requests and the loop share about one endpoint. Tickets point at it, so an answer that comes after
@@ -53,28 +51,6 @@ const (
 	failedLate   = 1 << 32
 	weightOne    = 256 // slowdown 1; a step of 1/256 is far below the noise of a slowdown
 )
-
-// ward is what the endpoints of a pool share about health.
-type ward struct {
-	rules   health.Config
-	allowed atomic.Int64 // how many may sit out at once
-	out     atomic.Int64 // how many do, those on trial included
-}
-
-// admit takes one of the places for those who sit out, if there is one.
-func (w *ward) admit() bool {
-	for {
-		n := w.out.Load()
-		if n >= w.allowed.Load() {
-			return false
-		}
-		if w.out.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
-func (w *ward) discharge() { w.out.Add(-1) }
 
 // inFlight gives how many requests occupy the endpoint.
 func (e *endpoint) inFlight() int64 { return int64(uint32(e.flow.Load())) }

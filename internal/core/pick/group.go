@@ -72,6 +72,7 @@ func horizon(limit time.Duration) time.Duration { return 2 * limit }
 const (
 	deliveredTau   = 1.0 // seconds of memory, as the reference has for rates of some requests per second and more
 	deliveredPrior = 2.0 // good answers that are taken to have been seen
+	heardOf        = 0.5 // decayed good answers that show that a group was there lately: one 0.7 s ago
 	// deliveredLow: below it a retry goes to another zone, as every fifth attempt here would fail again.
 	deliveredLow = 0.8
 )

@@ -308,3 +308,41 @@ func TestRequestsLeaveHomeWhenNobodyThereServes(t *testing.T) {
 		})
 	}
 }
+
+func TestGroupGoesAsAWholeOnlyIfAnotherDoesWell(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		other pick.Outcome
+		want  int
+	}{
+		{"all zones fail: half of it stays", pick.Failure, 1},
+		{"another zone answers: all of it goes", pick.Success, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := pick.NewPool(pick.Options{
+				Zone: "zone-a", Random: rand.New(rand.NewPCG(31, 32)).Uint64, Strategy: fixed{shares: []float64{0.5, 0.5}},
+			})
+			list := targets(9)
+			p.Update(0, list)
+			w := &world{pool: p, answer: func(addr netip.AddrPort) pick.Outcome {
+				for _, e := range list {
+					if e.Addr == addr && e.Home {
+						return pick.Failure
+					}
+				}
+				return tt.other
+			}}
+			w.run(seconds(5), millis(1))
+			p.Tick(w.now)
+			n := 0
+			for _, e := range p.Status().Endpoints {
+				if e.Out && e.Home {
+					n++
+				}
+			}
+			if n != tt.want {
+				t.Errorf("%d of 3 at home sit out, want %d", n, tt.want)
+			}
+		})
+	}
+}

@@ -38,7 +38,8 @@ type Pool struct {
 	decision  overflow.Decision
 	reference reference
 	sampled   bool
-	draft     view // of the next view; reused, as are the three below
+	draft     view // of the next view; reused, as are the four below
+	inGroup   []*member
 	serving   []*endpoint
 	due       []*endpoint
 	everyone  []*endpoint

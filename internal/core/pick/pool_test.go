@@ -258,6 +258,7 @@ func TestStatusShowsThePool(t *testing.T) {
 	p.Update(0, []pick.Target{target("10.0.0.1:80", "a", 0), target("10.0.0.2:80", "a", 0), target("10.0.0.3:80", "b", 1)})
 	ticket, _ := p.Pick(seconds(3), pick.Request{Avoid: []uint32{3}})
 	ticket.Connected(time.Millisecond)
+	ticket.Answer(seconds(3)+millis(10), pick.Success) // and goes on streaming
 	for range 5 {
 		failing, _ := p.Pick(seconds(3), pick.Request{Avoid: []uint32{1, 2}})
 		failing.Close(seconds(3), pick.Failure)
