@@ -145,4 +145,3 @@ func (p *Pool) mark(now time.Duration) {
 		p.counters.Groups[i].Usable, p.counters.Groups[i].Drained = g.usable, g.drained
 	}
 }
-

@@ -151,7 +151,6 @@ func (p *Pool) Update(now time.Duration, targets []Target) {
 	p.groups = regroup(p.members, p.groups, p.options.Rotate)
 	p.ward.allowed.Store(int64(p.ward.rules.Allowed(len(p.members))))
 	p.options.Strategy.Reset(now, scene(p.groups, p.options.Zone, len(p.members)))
-	p.decision.Routes = nil // their indexes are of the past
 	p.step(now)
 }
 

@@ -117,4 +117,3 @@ func (p *Pool) recall(members []*member, now time.Duration) bool {
 	p.settle(first, now)
 	return true
 }
-
