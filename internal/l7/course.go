@@ -1,0 +1,118 @@
+package l7
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
+)
+
+// policy is what all requests of a server share: where endpoints come from, and what retries they may have.
+type policy struct {
+	pool   *pick.Pool
+	clock  func() time.Duration
+	retry  Retry
+	budget *budget
+}
+
+// course is the way of one request from endpoint to endpoint, until one answers or going on makes no sense. It knows no
+// protocol: an engine asks for an endpoint, carries the bytes and says how the attempt ended. One goroutine at a time.
+type course struct {
+	*policy
+	start    time.Duration
+	ticket   pick.Ticket // of the attempt under way, or the last one
+	open     bool        // ticket was not closed
+	answered bool        // ticket was answered
+	attempts int
+	tried    [maxAttempts]uint32
+}
+
+func (p *policy) begin() course {
+	now := p.clock()
+	p.budget.request(now)
+	return course{policy: p, start: now}
+}
+
+// next asks the pool for an endpoint that was not tried yet. The empty reason means that there is one.
+func (c *course) next() reason.Code {
+	ticket, verdict := c.pool.Pick(c.clock(), pick.Request{Avoid: c.tried[:c.attempts]})
+	switch verdict {
+	case pick.Picked:
+		c.adopt(ticket)
+		return ""
+	case pick.Shed:
+		return reason.RequestShed
+	default:
+		return reason.NoEndpoints
+	}
+}
+
+func (c *course) adopt(ticket pick.Ticket) {
+	c.ticket, c.open, c.answered = ticket, true, false
+	c.tried[c.attempts] = ticket.ID()
+	c.attempts++
+}
+
+// again finds another endpoint after an attempt that ended so, if the policy sees an occasion, the budget and the limit
+// allow it and there is an endpoint left. safe tells that nothing can happen twice. The attempt that failed is settled
+// with its outcome; if there is no other, it stays the current one.
+func (c *course) again(e ending, status int, safe safety) bool {
+	if safe != repeatable || c.attempts >= c.retry.Attempts || !c.retry.allows(e, status) {
+		return false
+	}
+	now := c.clock()
+	if !c.budget.withdraw(now) {
+		return false
+	}
+	ticket, verdict := c.pool.Pick(now, pick.Request{Avoid: c.tried[:c.attempts]})
+	if verdict != pick.Picked {
+		return false
+	}
+	c.settle(e.outcome(status))
+	c.adopt(ticket)
+	return true
+}
+
+// safety tells whether a request may be sent once more.
+type safety uint8
+
+const (
+	unrepeatable safety = iota // it may have had an effect, or its body is gone
+	repeatable
+)
+
+// answer tells the pool how the attempt was answered, once: later calls of the same attempt do nothing.
+func (c *course) answer(at time.Duration, o pick.Outcome) {
+	if c.answered || !c.open {
+		return
+	}
+	c.answered = true
+	c.ticket.Answer(at, o)
+}
+
+// settle ends the attempt with its last word, answering it first if nobody did.
+func (c *course) settle(o pick.Outcome) {
+	if !c.open {
+		return
+	}
+	now := c.clock()
+	c.answer(now, o)
+	c.open = false
+	c.ticket.Close(now, o)
+}
+
+// connected passes on how long a new connection took; 0 means that a kept one was used.
+func (c *course) connected(took time.Duration) {
+	if took > 0 && c.open {
+		c.ticket.Connected(took)
+	}
+}
+
+// result fills in what the course knows.
+func (c *course) result(r *Result) {
+	r.Attempts = c.attempts
+	r.Duration = c.clock() - c.start
+	if c.attempts > 0 {
+		r.Endpoint, r.Zone, r.Cost = c.ticket.Addr(), c.ticket.Zone(), c.ticket.Cost()
+	}
+}

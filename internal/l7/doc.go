@@ -1,0 +1,13 @@
+// Package l7 proxies the connections of one service port: HTTP/1, HTTP/2 by prior knowledge, gRPC, WebSocket and other
+// upgrades, and raw TCP. Which endpoint answers is the pool's decision, request by request for HTTP, connection by
+// connection for TCP; this package decides how a request travels, when it may be tried again, and what each end of an
+// attempt says about the endpoint.
+//
+// It promises that bodies are streamed and never held back, that nothing is sent twice unless that is safe, that a
+// client whose framing is ambiguous is refused and not guessed at, and that every ticket of the pool is answered and
+// closed once. It refuses to be a forward proxy, to end TLS, and to rewrite what the service said.
+//
+// Two halves meet at a seam. The forwarding half knows no protocol engine: course (pick, retry, tickets), budget,
+// classify, headers, framer. The engine half carries the bytes: today net/http on both sides (web, endpoint, gate), and
+// sockets for TCP. ADR-0009 says why, and what a faster engine replaces.
+package l7
