@@ -1,0 +1,256 @@
+package l7
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
+)
+
+// exchange is one request and its response on their way through the web engine. One goroutine at a time, but for mu.
+type exchange struct {
+	*web
+	course
+	w       http.ResponseWriter
+	r       *http.Request
+	rc      *http.ResponseController
+	body    *body       // nil: the request has none
+	trailer http.Header // of the request, filled in at its body's end
+	upgrade string      // the protocol that the client wants to change to
+	waiting bool        // counted as pending
+	done    Result
+
+	mu sync.Mutex // course, while a gRPC call may be answered by a timer
+}
+
+var (
+	errNoResponse  = errors.New("no response in time")
+	errRequestOver = errors.New("the request's time is over")
+)
+
+// classify finds out what kind of request it is.
+func (x *exchange) classify() {
+	x.done.Status = NoStatus
+	switch {
+	case isGRPC(x.r.Header):
+		x.done.Protocol = GRPC
+	case x.r.ProtoMajor == 2:
+		x.done.Protocol = H2C
+	default:
+		x.done.Protocol = HTTP
+		x.upgrade = upgradeOf(x.r.Header)
+	}
+}
+
+// run sends the request to endpoint after endpoint until one answers.
+func (x *exchange) run() {
+	if code := x.next(); code != "" {
+		x.refuse(code)
+		return
+	}
+	ctx, cancel := x.bounded()
+	defer cancel()
+	x.prepareBody()
+	for {
+		a := x.attempt(ctx)
+		if x.again(a.ending, a.status(), x.safety(a)) {
+			a.discard()
+			continue
+		}
+		x.conclude(a)
+		return
+	}
+}
+
+// conclude passes the last attempt's answer on, or says why there is none.
+func (x *exchange) conclude(a *attempt) {
+	defer a.release()
+	x.arrived()
+	if a.ending == answered {
+		x.respond(a)
+		return
+	}
+	code := a.ending.reason()
+	if a.ending == clientBroke {
+		code = x.clientFault()
+	}
+	x.settle(a.ending.outcome(0))
+	x.refuse(code)
+}
+
+// arrived tells that the request waits no more.
+func (x *exchange) arrived() {
+	if x.waiting {
+		x.waiting = false
+		x.pending.Add(-1)
+	}
+}
+
+// finish reports the exchange, however it ended.
+func (x *exchange) finish() {
+	x.arrived()
+	x.settle(pick.Canceled) // does nothing unless a fault of our own left the ticket open
+	if x.body != nil {
+		var all bool
+		if x.done.In, all = x.body.close(); !all && x.r.ProtoMajor == 1 {
+			// Nobody will read the rest. net/http would wait for it, and so would a reader that is under way.
+			_ = x.rc.SetReadDeadline(time.Unix(1, 0))
+		}
+	}
+	x.result(&x.done)
+	x.options.Observer.Request(x.done)
+}
+
+// bounded gives the request its time: the server's limit and, for gRPC, the deadline that the client named.
+func (x *exchange) bounded() (context.Context, context.CancelFunc) {
+	limit := max(x.options.Timeouts.Request, 0)
+	if x.done.Protocol == GRPC {
+		if deadline := parseGRPCTimeout(x.r.Header.Get("Grpc-Timeout")); deadline > 0 && (limit == 0 || deadline < limit) {
+			limit = deadline
+		}
+	}
+	if limit == 0 {
+		return x.r.Context(), func() {}
+	}
+	return context.WithTimeoutCause(x.r.Context(), limit, errRequestOver)
+}
+
+func (x *exchange) prepareBody() {
+	if x.r.Body == nil || x.r.Body == http.NoBody || x.r.ContentLength == 0 {
+		return
+	}
+	x.trailer = make(http.Header, len(x.r.Trailer))
+	for name := range x.r.Trailer {
+		x.trailer[name] = nil // announced; the values come last
+	}
+	x.body = &body{
+		source:  x.r.Body,
+		keep:    isIdempotent(x.r.Method),
+		control: x.rc,
+		trailer: x.endTrailer,
+	}
+	if x.r.ProtoMajor == 1 {
+		x.body.stall = max(x.options.Timeouts.Body, 0)
+		// The endpoint may answer while the client still sends: net/http would else swallow the rest first.
+		_ = x.rc.EnableFullDuplex()
+	}
+}
+
+// endTrailer copies the request's trailer, announced or not, but for what frames a message.
+func (x *exchange) endTrailer() {
+	for name, values := range x.r.Trailer {
+		if name != "Content-Length" && name != "Host" && !isHopByHop(name) {
+			x.trailer[name] = values
+		}
+	}
+}
+
+// safety tells whether nothing can happen twice if the request is sent again after a.
+func (x *exchange) safety(a *attempt) safety {
+	back := a.view == nil || a.view.takeBack()
+	sent := a.ending != connectFailed && a.ending != connectTimedOut
+	if !back || sent && !isIdempotent(x.r.Method) || x.upgrade != "" && sent {
+		return unrepeatable
+	}
+	return repeatable
+}
+
+// judge tells how an attempt ended that brought no response.
+func (x *exchange) judge(ctx context.Context, err error) ending {
+	switch cause := context.Cause(ctx); {
+	case x.body != nil && x.body.failure() != nil && x.r.Context().Err() == nil:
+		return clientBroke
+	case errors.Is(cause, errNoResponse):
+		return timedOut
+	case errors.Is(cause, errRequestOver), x.isDeadlineNear():
+		return overdue
+	case x.r.Context().Err() != nil:
+		return clientGone
+	default:
+		return endingOf(err)
+	}
+}
+
+// isDeadlineNear tells a gRPC client that cancels since its deadline is there from one that changed its mind: the former
+// comes a little before ours, which began later.
+func (x *exchange) isDeadlineNear() bool {
+	if x.done.Protocol != GRPC || x.r.Context().Err() == nil {
+		return false
+	}
+	deadline := parseGRPCTimeout(x.r.Header.Get("Grpc-Timeout"))
+	return deadline > 0 && x.clock()-x.start > deadline*9/10
+}
+
+// clientFault names what was wrong with the client's body.
+func (x *exchange) clientFault() reason.Code {
+	err := x.body.failure()
+	var framing *framingError
+	switch {
+	case errors.As(err, &framing):
+		return framing.code
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return reason.BodyTimeout
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return reason.ClientGone
+	default:
+		return reason.MalformedRequest
+	}
+}
+
+// refuse answers the request without an endpoint. It only can if no response's head was sent.
+func (x *exchange) refuse(code reason.Code) {
+	r := refusalFor(code)
+	x.done.Reason, x.done.Code, x.done.Outcome = code, r.status, pick.Failure
+	if r.status < http.StatusInternalServerError {
+		x.done.Outcome = pick.Canceled
+	}
+	if code == reason.ClientGone {
+		panic(http.ErrAbortHandler) // net/http's way to close without an answer; finish reports
+	}
+	h := x.w.Header()
+	clear(h)
+	h.Set("Weir-Reason", string(code))
+	if x.done.Protocol == GRPC || x.options.Protocol == GRPC && x.r.ProtoMajor == 2 {
+		x.done.Status, x.done.Code = r.grpc, http.StatusOK
+		h.Set("Content-Type", "application/grpc")
+		h.Set("Grpc-Status", strconv.Itoa(int(r.grpc)))
+		h.Set("Grpc-Message", encodeGRPCMessage("weir: "+x.texts[code]))
+		x.w.WriteHeader(http.StatusOK)
+		return
+	}
+	text := "weir: " + x.texts[code] + "\n"
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	if r.retryAfter {
+		h.Set("Retry-After", "1")
+	}
+	if x.r.ProtoMajor == 1 && (r.status < http.StatusInternalServerError || r.status == http.StatusNotImplemented ||
+		r.status == http.StatusHTTPVersionNotSupported) {
+		h.Set("Connection", "close") // where the next request would begin cannot be known
+	}
+	x.w.WriteHeader(r.status)
+	if x.r.Method != http.MethodHead {
+		n, _ := io.WriteString(x.w, text)
+		x.done.Out += int64(n)
+	}
+}
+
+// target gives the request's target byte for byte where that is safe, and normalised where it is not.
+func target(r *http.Request) string {
+	t := r.RequestURI
+	if t == "*" {
+		return t
+	}
+	if !strings.HasPrefix(t, "/") || strings.HasPrefix(t, "//") || !isTarget(t) {
+		return ""
+	}
+	return t
+}

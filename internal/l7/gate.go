@@ -1,0 +1,257 @@
+package l7
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/reason"
+)
+
+// gate stands between a client's connection and net/http. It holds a request's head back until it is whole and known to
+// be unambiguous, follows the body's framing, and keeps time: net/http repairs what it should refuse (a Content-Length
+// beside chunks, bare LF, folded lines), and closes without a word where 408 is due.
+//
+// What it refuses it replaces by a request with the method refusedMethod, which no client can send through a gate: so
+// the answer is written in its turn, by the handler that writes all answers. It hands out one message at a time.
+//
+// Read is for one goroutine at a time; deadlines and Close may be set from others, as net/http does.
+type gate struct {
+	net.Conn
+	framer   framer
+	timeouts Timeouts
+	closed   func()    // called once; set before the gate is used
+	once     sync.Once // guards closed
+	awake    atomic.Bool
+
+	// The reader's own.
+	store   []byte      // the array that in lives in, kept for the next head
+	in      []byte      // received and not handed out yet
+	clear   int         // bytes at the start of in that may be handed out
+	end     error       // what Read says when all is handed out
+	refused reason.Code // why the request with the refusedMethod stands there
+
+	mu       sync.Mutex
+	asked    time.Time // the deadline that net/http wants
+	headBy   time.Time // when the head that is arriving must be whole; zero: none is arriving
+	writable time.Time // the write deadline that is set
+}
+
+const (
+	// refusedMethod marks the request that stands for one which was refused.
+	refusedMethod = "WEIR-REFUSED"
+	// gateRead is how much is read at once: most heads fit.
+	gateRead = 4 << 10
+	// lingerTime lets a client read its refusal before the connection is reset; a round trip across the world.
+	lingerTime = 500 * time.Millisecond
+	// lingerBytes bounds what is read for that: what a socket's buffer holds.
+	lingerBytes = 256 << 10
+)
+
+// newGate watches over conn. early was read from it already.
+func newGate(conn net.Conn, early []byte, o *Options) *gate {
+	g := &gate{
+		Conn:     conn,
+		framer:   framer{limits: o.Limits},
+		timeouts: o.Timeouts,
+		closed:   func() {},
+		in:       early,
+	}
+	g.expectHead()
+	return g
+}
+
+// Read hands out bytes that were found good.
+func (g *gate) Read(p []byte) (int, error) {
+	for {
+		if g.clear > 0 {
+			n := copy(p, g.in[:g.clear])
+			g.in, g.clear = g.in[n:], g.clear-n
+			g.awake.Store(true)
+			return n, nil
+		}
+		if g.end != nil {
+			return 0, g.end
+		}
+		if direct := g.framer.direct(); direct > 0 && len(g.in) == 0 {
+			n, err := g.Conn.Read(p[:min(int64(len(p)), direct)])
+			g.framer.passed(n)
+			return n, err
+		}
+		if err := g.advance(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// advance looks at what was received, or receives more.
+func (g *gate) advance() error {
+	wasHead := g.framer.state == inHead
+	if len(g.in) > 0 {
+		if wasHead {
+			g.expectHead()
+		}
+		drop, pass, refused := g.framer.next(g.in)
+		switch {
+		case refused != "":
+			return g.refuse(refused)
+		case drop > 0 || pass > 0:
+			g.in, g.clear = g.in[drop:], pass
+			if wasHead && pass > 0 {
+				g.setHeadBy(time.Time{})
+			}
+			return nil
+		}
+	}
+	return g.receive()
+}
+
+func (g *gate) receive() error {
+	if len(g.in) == 0 {
+		g.in = g.store[:0]
+	}
+	if cap(g.in)-len(g.in) == 0 {
+		grown := make([]byte, len(g.in), len(g.in)+gateRead)
+		copy(grown, g.in)
+		g.store, g.in = grown, grown
+	}
+	n, err := g.Conn.Read(g.in[len(g.in):cap(g.in)])
+	g.in = g.in[:len(g.in)+n]
+	if n > 0 || err == nil {
+		return nil
+	}
+	if os.IsTimeout(err) && g.isHeadOverdue() {
+		if len(g.in) == 0 {
+			return io.EOF // a client that never asked needs no answer
+		}
+		return g.refuse(reason.HeadTimeout)
+	}
+	if err == io.EOF && len(g.in) > 0 && g.framer.state == inHead { //nolint:errorlint // net.Conn returns it bare
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// refuse puts a request that stands for the refusal in the place of a head, or breaks the body.
+func (g *gate) refuse(code reason.Code) error {
+	g.end = io.EOF
+	g.refused = code
+	g.setHeadBy(time.Time{})
+	if g.framer.state != inHead {
+		return &framingError{code}
+	}
+	g.in = []byte(refusedMethod + " / HTTP/1.1\r\nHost: refused\r\nConnection: close\r\n\r\n")
+	g.clear = len(g.in)
+	return nil
+}
+
+// framingError is why a body cannot be read on.
+type framingError struct{ code reason.Code }
+
+// Error gives the reason's code.
+func (e *framingError) Error() string { return string(e.code) }
+
+// expectHead starts the clock of a head, if it does not run.
+func (g *gate) expectHead() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.timeouts.Head > 0 && g.headBy.IsZero() {
+		g.headBy = time.Now().Add(g.timeouts.Head)
+		_ = g.applyLocked() // fails on a closed connection only, which the next Read finds out
+	}
+}
+
+func (g *gate) setHeadBy(t time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.headBy != t {
+		g.headBy = t
+		_ = g.applyLocked() // as above
+	}
+}
+
+func (g *gate) isHeadOverdue() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.headBy.IsZero() && !time.Now().Before(g.headBy)
+}
+
+// SetReadDeadline keeps the earlier of net/http's deadline and the head's.
+func (g *gate) SetReadDeadline(t time.Time) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked = t
+	return g.applyLocked()
+}
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (g *gate) SetDeadline(t time.Time) error {
+	if err := g.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return g.SetWriteDeadline(t)
+}
+
+func (g *gate) applyLocked() error {
+	t := g.asked
+	if t.IsZero() || !g.headBy.IsZero() && g.headBy.Before(t) {
+		t = g.headBy
+	}
+	return g.Conn.SetReadDeadline(t)
+}
+
+// Write gives up on a client that takes nothing for as long as a body may stall.
+func (g *gate) Write(p []byte) (int, error) {
+	if stall := g.timeouts.Body; stall > 0 {
+		now := time.Now()
+		// Half of the time left is as good as all of it, and saves most of the calls.
+		if g.writable.Sub(now) < stall/2 {
+			g.writable = now.Add(stall)
+			if err := g.SetWriteDeadline(g.writable); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return g.Conn.Write(p)
+}
+
+// release lets everything pass from now on, for a connection that was upgraded: what was received and is still here
+// comes first.
+func (g *gate) release() {
+	g.framer.state = opaque
+	g.timeouts.Body = 0
+}
+
+// CloseWrite ends the proxy's side only.
+func (g *gate) CloseWrite() error {
+	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return http.ErrNotSupported
+}
+
+// Close closes the connection; after a refusal it lets the client read that first.
+func (g *gate) Close() error {
+	var err error
+	g.once.Do(func() {
+		if g.refused != "" {
+			g.linger()
+		}
+		err = g.Conn.Close()
+		g.closed()
+	})
+	return err
+}
+
+// linger ends this side and reads what the client still sends: to close with bytes unread would reset the connection
+// and tear the refusal out of the client's hands. Errors mean that there is nobody to wait for.
+func (g *gate) linger() {
+	if g.CloseWrite() != nil || g.Conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, g.Conn, lingerBytes)
+}

@@ -1,0 +1,251 @@
+package l7_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/l7"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// long is a wait that only a failure reaches.
+const long = 10 * time.Second
+
+// recorder is an Observer that remembers.
+type recorder struct {
+	mu      sync.Mutex
+	results []l7.Result
+	open    int
+	more    chan struct{}
+}
+
+func newRecorder() *recorder { return &recorder{more: make(chan struct{}, 1_000)} }
+
+func (r *recorder) Request(result l7.Result) {
+	r.mu.Lock()
+	r.results = append(r.results, result)
+	r.mu.Unlock()
+	r.more <- struct{}{}
+}
+
+func (r *recorder) Connections(delta int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open += delta
+}
+
+// next waits for one more result.
+func (r *recorder) next(t *testing.T) l7.Result {
+	t.Helper()
+	select {
+	case <-r.more:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		first := r.results[0]
+		r.results = r.results[1:]
+		return first
+	case <-time.After(long):
+		t.Fatal("no result was reported")
+		return l7.Result{}
+	}
+}
+
+// proxy is a Server under test with what it reports.
+type proxy struct {
+	*l7.Server
+	pool *pick.Pool
+	saw  *recorder
+	url  string
+}
+
+// start serves endpoints until the test ends.
+func start(t testing.TB, o l7.Options, endpoints ...netip.AddrPort) *proxy {
+	t.Helper()
+	p := &proxy{pool: poolOf(endpoints...), saw: newRecorder()}
+	o.Pool = p.pool
+	if o.Observer == nil {
+		o.Observer = p.saw
+	}
+	server, err := l7.Listen(netip.MustParseAddrPort("127.0.0.1:0"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Server, p.url = server, "http://"+server.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // at once: tests that want grace ask for it themselves
+		_ = server.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return p
+}
+
+func poolOf(endpoints ...netip.AddrPort) *pick.Pool {
+	var n uint64
+	pool := pick.NewPool(pick.Options{Zone: "a", Random: func() uint64 { n += 0x9e3779b97f4a7c15; return n }})
+	update(pool, endpoints...)
+	return pool
+}
+
+func update(pool *pick.Pool, endpoints ...netip.AddrPort) {
+	targets := make([]pick.Target, 0, len(endpoints))
+	for _, addr := range endpoints {
+		targets = append(targets, pick.Target{Addr: addr, Zone: "a", Home: true})
+	}
+	pool.Update(0, targets)
+}
+
+// serve runs an HTTP endpoint that speaks HTTP/1 and HTTP/2 by prior knowledge.
+func serve(t testing.TB, h http.HandlerFunc) netip.AddrPort {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	t.Cleanup(s.Close)
+	return addrOf(s.Listener)
+}
+
+func addrOf(l net.Listener) netip.AddrPort { return netip.MustParseAddrPort(l.Addr().String()) }
+
+// serveTCP runs an endpoint that treats each connection with f.
+func serveTCP(t testing.TB, f func(*net.TCPConn)) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer conn.Close()
+				f(conn.(*net.TCPConn))
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		running.Wait()
+	})
+	return addrOf(l)
+}
+
+// refusing is an address where nobody listens.
+func refusing(t testing.TB) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return addrOf(l)
+}
+
+// client is an HTTP client of the given protocol, with connections of its own.
+func client(t testing.TB, h2 bool) *http.Client {
+	t.Helper()
+	tr := &http.Transport{Protocols: new(http.Protocols), DisableCompression: true}
+	tr.Protocols.SetHTTP1(!h2)
+	tr.Protocols.SetUnencryptedHTTP2(h2)
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: long, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+}
+
+// do sends a request and reads the whole response.
+func do(t testing.TB, c *http.Client, r *http.Request) (*http.Response, string) {
+	t.Helper()
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+func request(t testing.TB, method, url string, body io.Reader) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// dial opens a raw connection with a deadline that only a failure reaches.
+func dial(t testing.TB, addr netip.AddrPort) *net.TCPConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(long)); err != nil {
+		t.Fatal(err)
+	}
+	return conn.(*net.TCPConn)
+}
+
+// converse sends raw bytes and reads until the proxy closes.
+func converse(t testing.TB, addr netip.AddrPort, raw string) string {
+	t.Helper()
+	conn := dial(t, addr)
+	if _, err := io.WriteString(conn, raw); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatalf("after %q: %v", answer, err)
+	}
+	return string(answer)
+}
+
+// statusLine is the first line of a raw response.
+func statusLine(raw string) string {
+	line, _, _ := strings.Cut(raw, "\r\n")
+	return line
+}
+
+// say writes a raw response.
+func say(conn net.Conn, raw string) { _, _ = io.WriteString(conn, raw) }
+
+// hear reads a raw request's head.
+func hear(conn net.Conn) (*bufio.Reader, string) {
+	r := bufio.NewReader(conn)
+	var head strings.Builder
+	for {
+		line, err := r.ReadString('\n')
+		head.WriteString(line)
+		if err != nil || line == "\r\n" {
+			return r, head.String()
+		}
+	}
+}

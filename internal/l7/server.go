@@ -1,0 +1,269 @@
+package l7
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Server serves one service port. Its methods are safe for concurrent use; Serve is called once.
+type Server struct {
+	options   Options
+	policy    *policy
+	listener  net.Listener
+	addr      netip.AddrPort
+	endpoints *endpoints
+	web       *web
+	wire      *wire
+	handoff   *handoff // connections for web
+
+	open     *registry // client connections
+	count    atomic.Int64
+	refusals chan struct{} // room for clients that are being refused
+	running  sync.WaitGroup
+	stopping atomic.Bool
+	life     context.Context //nolint:containedctx // the server's own life, which its connections share
+	end      context.CancelFunc
+}
+
+// Listen binds a service port. Serve then serves it.
+//
+// Errors: an address that cannot be bound, with the address and what to do about it; a missing pool.
+func Listen(addr netip.AddrPort, o Options) (*Server, error) {
+	if o.Pool == nil {
+		return nil, errors.New("listen: no pool of endpoints given")
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(context.Background(), "tcp", addr.String())
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w%s", addr, err, advice(err))
+	}
+	bound, err := netip.ParseAddrPort(listener.Addr().String())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %s: %w", addr, err), listener.Close())
+	}
+	return newServer(listener, bound, o), nil
+}
+
+// advice says what to do about an address that cannot be bound.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return ": another process has the port: stop it, or map the service to another address"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return ": no interface of this machine has the address: add it (ip addr add … dev lo), or map the service to another one"
+	case errors.Is(err, syscall.EACCES):
+		return ": ports below 1024 need CAP_NET_BIND_SERVICE: grant it, or map the service to another port"
+	default:
+		return ""
+	}
+}
+
+func newServer(listener net.Listener, addr netip.AddrPort, o Options) *Server {
+	s := &Server{
+		options:  o.withDefaults(),
+		listener: listener,
+		addr:     addr,
+		open:     newRegistry(),
+		handoff:  newHandoff(listener.Addr()),
+		refusals: make(chan struct{}, refusalsAtOnce),
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.policy = &policy{
+		pool:   s.options.Pool,
+		clock:  s.options.Clock,
+		retry:  s.options.Retry,
+		budget: newBudget(s.options.Retry),
+	}
+	s.endpoints = newEndpoints(s.options.Timeouts)
+	s.web = newWeb(s.policy, &s.options, s.endpoints)
+	s.wire = &wire{policy: s.policy, options: &s.options, endpoints: s.endpoints}
+	return s
+}
+
+// Addr is the address that is served, with the port that was bound if 0 was asked for.
+func (s *Server) Addr() netip.AddrPort { return s.addr }
+
+// Keep tells the server which endpoints there still are: kept connections to all others are closed, those in use when
+// their requests end. Call it after an update of the pool.
+func (s *Server) Keep(endpoints []netip.AddrPort) {
+	wanted := make(map[netip.AddrPort]struct{}, len(endpoints))
+	for _, addr := range endpoints {
+		wanted[addr] = struct{}{}
+	}
+	s.endpoints.keep(func(addr netip.AddrPort) bool {
+		_, ok := wanted[addr]
+		return ok
+	})
+}
+
+// Serve accepts connections until Shutdown, and then returns nil.
+func (s *Server) Serve() error {
+	s.running.Go(func() {
+		// It ends with Shutdown or Close, and says so.
+		_ = s.web.server.Serve(s.handoff)
+	})
+	pause := time.Duration(0)
+	for {
+		conn, err := s.listener.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			s.admit(conn)
+		case s.stopping.Load(), errors.Is(err, net.ErrClosed):
+			return nil
+		default:
+			// Out of file descriptors, most likely: what is served goes on, and frees some.
+			pause = nextPause(pause)
+			s.options.Logger.Warn("accept", "address", s.addr.String(), "error", err, "pause", pause)
+			if !s.rest(pause) {
+				return nil
+			}
+		}
+	}
+}
+
+// nextPause doubles from 5 ms to 1 s: short enough not to be felt, long enough not to spin.
+func nextPause(pause time.Duration) time.Duration {
+	const shortest, longest = 5 * time.Millisecond, time.Second
+	return min(max(2*pause, shortest), longest)
+}
+
+func (s *Server) rest(pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.life.Done():
+		return false
+	}
+}
+
+// admit gives a new connection to its engine.
+func (s *Server) admit(conn net.Conn) {
+	if over(int(s.count.Add(1)), s.options.Limits.Connections) {
+		s.count.Add(-1)
+		s.turnAway(conn)
+		return
+	}
+	s.options.Observer.Connections(1)
+	switch s.options.Protocol {
+	case Detect:
+		s.running.Go(func() { s.detect(conn) })
+	case TCP:
+		s.running.Go(func() { s.serveTCP(conn, nil) })
+	default:
+		s.serveHTTP(conn, nil)
+	}
+}
+
+func (s *Server) detect(conn net.Conn) {
+	s.open.add(conn)
+	p, early := detect(conn, s.options.Timeouts.Detect)
+	s.open.remove(conn)
+	if p == TCP {
+		s.serveTCP(conn, early)
+		return
+	}
+	s.serveHTTP(conn, early)
+}
+
+func (s *Server) serveTCP(conn net.Conn, early []byte) {
+	s.open.add(conn)
+	defer s.left(conn)
+	s.wire.serve(s.life, conn, early)
+}
+
+func (s *Server) serveHTTP(conn net.Conn, early []byte) {
+	g := newGate(conn, early, &s.options)
+	g.closed = func() { s.left(g) }
+	s.open.add(g)
+	if !s.handoff.give(g) {
+		_ = g.Close()
+	}
+}
+
+// left accounts for a client connection that is closed.
+func (s *Server) left(c io.Closer) {
+	s.open.remove(c)
+	s.count.Add(-1)
+	s.options.Observer.Connections(-1)
+}
+
+// Shutdown stops accepting, lets requests, upgraded and TCP connections end, and closes what is still open when ctx
+// ends; then it gives the context's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stopping.Store(true)
+	_ = s.listener.Close() // a second Shutdown finds it closed
+	s.handoff.stop()
+	s.open.each(func(c io.Closer) {
+		if g, ok := c.(*gate); ok && !g.awake.Load() {
+			_ = g.Conn.Close() // it never asked for anything; net/http would wait for it
+		}
+	})
+	err := s.web.server.Shutdown(ctx)
+	if err == nil {
+		err = s.open.wait(ctx)
+	}
+	s.end()
+	_ = s.web.server.Close() // the error of the listener that is closed already
+	s.open.each(func(c io.Closer) { _ = c.Close() })
+	s.running.Wait()
+	s.endpoints.keep(func(netip.AddrPort) bool { return false })
+	if err != nil {
+		return fmt.Errorf("shut down %s: connections were cut: %w", s.addr, err)
+	}
+	return nil
+}
+
+// handoff is the listener through which web gets its connections.
+type handoff struct {
+	addr  net.Addr
+	conns chan net.Conn
+	ended chan struct{}
+	once  sync.Once
+}
+
+func newHandoff(addr net.Addr) *handoff {
+	return &handoff{addr: addr, conns: make(chan net.Conn), ended: make(chan struct{})}
+}
+
+// give passes a connection on; false when nobody takes it any more.
+func (h *handoff) give(c net.Conn) bool {
+	select {
+	case h.conns <- c:
+		return true
+	case <-h.ended:
+		return false
+	}
+}
+
+func (h *handoff) stop() { h.once.Do(func() { close(h.ended) }) }
+
+// Accept waits for a connection.
+func (h *handoff) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.ended:
+		return nil, http.ErrServerClosed
+	}
+}
+
+// Close ends Accept.
+func (h *handoff) Close() error {
+	h.stop()
+	return nil
+}
+
+// Addr is the address of the port.
+func (h *handoff) Addr() net.Addr { return h.addr }

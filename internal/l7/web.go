@@ -1,0 +1,108 @@
+package l7
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-lb/weir/internal/core/reason"
+)
+
+// web is the engine for HTTP: net/http serves the clients, one http.Transport per endpoint and version asks the
+// endpoints, and an exchange stands between for each request.
+type web struct {
+	policy    *policy
+	options   *Options
+	endpoints *endpoints
+	texts     map[reason.Code]string
+	buffers   *sync.Pool // of *copyBuffer
+	pending   atomic.Int64
+	server    *http.Server
+}
+
+type gateKey struct{}
+
+func newWeb(p *policy, o *Options, e *endpoints) *web {
+	w := &web{policy: p, options: o, endpoints: e, buffers: newBuffers(), texts: make(map[reason.Code]string)}
+	for _, code := range refusalReasons() {
+		w.texts[code] = reason.New(code).String()
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	w.server = &http.Server{
+		Handler:                      w,
+		Protocols:                    protocols,
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: max(o.Limits.Streams, 0), SendPingTimeout: pingAfter},
+		IdleTimeout:                  o.Timeouts.Idle,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is the service's to answer
+		ErrorLog:                     slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		// The gate bounds an HTTP/1 head first, and exactly; this bounds HTTP/2.
+		MaxHeaderBytes: headBytes(o.Limits.Head),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, gateKey{}, c)
+		},
+	}
+	return w
+}
+
+// headBytes gives net/http's bound: a little above the gate's, since both count differently.
+func headBytes(limit int) int {
+	const slack = 4 << 10
+	if limit < 0 {
+		return 1 << 30 // net/http knows no bound that is none; 1 GiB never comes
+	}
+	return limit + slack
+}
+
+// ServeHTTP forwards one request.
+func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := exchange{
+		web:    h,
+		course: h.policy.begin(),
+		w:      w,
+		r:      r,
+		rc:     http.NewResponseController(w),
+	}
+	defer x.finish()
+	x.classify()
+	if r.Method == refusedMethod && r.ProtoMajor == 1 {
+		x.refuse(h.gate(r).refused)
+		return
+	}
+	if r.Method == http.MethodConnect {
+		x.refuse(reason.UnsupportedMethod)
+		return
+	}
+	if over(int(h.pending.Add(1)), h.options.Limits.Pending) {
+		h.pending.Add(-1)
+		x.refuse(reason.PendingLimit)
+		return
+	}
+	x.waiting = true
+	x.run()
+}
+
+// gate finds the connection that a request came on.
+func (h *web) gate(r *http.Request) *gate {
+	g, _ := r.Context().Value(gateKey{}).(*gate)
+	return g
+}
+
+// transport chooses how an endpoint is spoken to.
+func (h *web) transport(e *endpoint, clientMajor int) *http.Transport {
+	switch h.options.Protocol {
+	case H2C, GRPC:
+		return e.http2
+	case WebSocket:
+		return e.http1
+	default:
+		if clientMajor == 2 {
+			return e.http2
+		}
+		return e.http1
+	}
+}
