@@ -94,7 +94,7 @@ func (r Reason) objects() string {
 // texts gathers the texts of all codes; each family of codes has its own file.
 func texts() map[Code]string {
 	all := make(map[Code]string)
-	for _, family := range []map[Code]string{planTexts(), overflowTexts(), proxyTexts()} {
+	for _, family := range []map[Code]string{planTexts(), overflowTexts(), proxyTexts(), agentTexts()} {
 		maps.Copy(all, family)
 	}
 	return all

@@ -1,0 +1,32 @@
+package reason
+
+// Codes of package agent: what keeps a node from serving something as it was asked.
+const (
+	NodeGone            Code = "NodeGone"
+	NodeWithoutZone     Code = "NodeWithoutZone"
+	NoClusterIP         Code = "NoClusterIP"
+	ProtocolNotServed   Code = "ProtocolNotServed"
+	NoPorts             Code = "NoPorts"
+	AddressTaken        Code = "AddressTaken"
+	AddressNotBound     Code = "AddressNotBound"
+	ListenerEnded       Code = "ListenerEnded"
+	StrategyUnknown     Code = "StrategyUnknown"
+	MappedServiceAbsent Code = "MappedServiceAbsent"
+	MappedPortAbsent    Code = "MappedPortAbsent"
+)
+
+func agentTexts() map[Code]string {
+	return map[Code]string{
+		NodeGone:            "the cluster no longer has this node: {objects}; its last zone stays in use",
+		NodeWithoutZone:     "this node carries no zone label, so that no zone hint applies to it: {objects}",
+		NoClusterIP:         "no cluster IP and no address mapped to it: nothing to listen on for {objects}",
+		ProtocolNotServed:   "only TCP ports are served, not {objects}",
+		NoPorts:             "the service has no ports: {objects}",
+		AddressTaken:        "another service port has this address already: {objects}",
+		AddressNotBound:     "cannot listen, trying again in {retry}: {objects}",
+		ListenerEnded:       "the listener ended, opening it again in {retry}: {objects}",
+		StrategyUnknown:     "the service asks for an unknown overflow strategy, the default is used: {objects}",
+		MappedServiceAbsent: "an address is mapped to a service that does not exist: {objects}",
+		MappedPortAbsent:    "an address is mapped to a port that the service does not have: {objects}",
+	}
+}
