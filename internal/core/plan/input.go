@@ -1,0 +1,22 @@
+package plan
+
+import "github.com/weir-lb/weir/internal/core/topology"
+
+// stopOverStart keeps the KEP's proportion of its two limits, 20 % and 30 %, when a service names only the first.
+const stopOverStart = defaultStop / defaultStart
+
+// InputOf gathers what planning one service of a snapshot needs, the service's own wishes included. The survey is
+// SurveyNodes(s.Nodes), made once for all services.
+func InputOf(s *topology.Snapshot, survey Survey, svc *topology.Service, family topology.Family) Input {
+	in := Input{
+		Service: svc,
+		Family:  family,
+		Survey:  survey,
+		Costs:   s.Costs,
+		Limits:  Limits{Start: svc.OverloadLimit, Stop: svc.OverloadLimit * stopOverStart},
+	}
+	for _, d := range svc.Demand {
+		in.Demand = append(in.Demand, ZoneDemand{Zone: d.Zone, Share: Share(d.Share)})
+	}
+	return in
+}
