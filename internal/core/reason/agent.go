@@ -9,8 +9,7 @@ const (
 	NoPorts             Code = "NoPorts"
 	AddressTaken        Code = "AddressTaken"
 	AddressNotBound     Code = "AddressNotBound"
-	ListenerEnded       Code = "ListenerEnded"
-	StrategyUnknown     Code = "StrategyUnknown"
+	StrategyRefused     Code = "StrategyRefused"
 	MappedServiceAbsent Code = "MappedServiceAbsent"
 	MappedPortAbsent    Code = "MappedPortAbsent"
 )
@@ -24,8 +23,7 @@ func agentTexts() map[Code]string {
 		NoPorts:             "the service has no ports: {objects}",
 		AddressTaken:        "another service port has this address already: {objects}",
 		AddressNotBound:     "cannot listen, trying again in {retry}: {objects}",
-		ListenerEnded:       "the listener ended, opening it again in {retry}: {objects}",
-		StrategyUnknown:     "the service asks for an unknown overflow strategy, the default is used: {objects}",
+		StrategyRefused:     "the service's wishes for overflow cannot be had, the defaults are used: {objects}",
 		MappedServiceAbsent: "an address is mapped to a service that does not exist: {objects}",
 		MappedPortAbsent:    "an address is mapped to a port that the service does not have: {objects}",
 	}
