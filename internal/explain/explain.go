@@ -1,0 +1,113 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// Options say what to explain besides the plan.
+type Options struct {
+	DefaultMode topology.Mode // of services that ask for none; empty: Balanced
+	Mode        topology.Mode // a mode to show beside the service's own; empty: none
+	Node        string        // a node whose choice to show; empty: none
+	Traffic     GBPerMonth    // what the service's clients and endpoints exchange; 0: not known
+	Price       float64       // of a GB per cost unit, in dollars
+	Brief       bool          // leave the advice out: it takes several plans for each service
+}
+
+// Explanation is a service in one family.
+type Explanation struct {
+	Plan  Plan  `json:"plan"`
+	Other *Plan `json:"other,omitempty"` // in Options.Mode
+	Node  *Node `json:"node,omitempty"`  // Options.Node's choice under Plan
+}
+
+// Node is what one node may use.
+type Node struct {
+	Node  string        `json:"node"`
+	Zone  topology.Zone `json:"zone"`
+	Ports []Port        `json:"ports"`
+}
+
+// Port is what one node may use for one port of a service.
+type Port struct {
+	Name     string        `json:"name,omitempty"`
+	Port     uint16        `json:"port"`
+	Protocol string        `json:"protocol"`
+	MayUse   []string      `json:"mayUse"` // addresses
+	Reason   reason.Reason `json:"reason"`
+	zones    []topology.Zone
+}
+
+// Explain plans a service as the agent would on its first sight of the cluster, once for each of its families.
+//
+// Shape: one Explanation for each family that has endpoints; one of IPv4 when there are none at all.
+func Explain(s *topology.Snapshot, survey *plan.Survey, svc *topology.Service, o Options) []Explanation {
+	svc = withMode(svc, cmp.Or(svc.Mode, o.DefaultMode, topology.ModeBalanced))
+	var all []Explanation
+	for _, family := range topology.Families() {
+		has := slices.ContainsFunc(svc.Endpoints, func(e topology.Endpoint) bool { return e.Family() == family })
+		if !has && (len(svc.Endpoints) > 0 || family != topology.IPv4) {
+			continue
+		}
+		x := Explanation{}
+		in := plan.InputOf(s, *survey, svc, family)
+		planned := plan.Compute(in)
+		x.Plan = o.view(in, &planned)
+		if o.Mode != "" {
+			in.Service = withMode(svc, o.Mode)
+			other := plan.Compute(in)
+			view := o.view(in, &other)
+			x.Other = &view
+		}
+		if node := s.Node(o.Node); node != nil {
+			x.Node = choice(svc, planned.Endpoints, node)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+func withMode(svc *topology.Service, m topology.Mode) *topology.Service {
+	with := *svc
+	with.Mode = m
+	return &with
+}
+
+// view shows a plan with advice and, when the traffic is known, money.
+func (o *Options) view(in plan.Input, p *plan.Plan) Plan {
+	v := View(p, &in.Survey)
+	if !o.Brief {
+		v.Advice = plan.Advise(in, *p)
+	}
+	if o.Traffic > 0 {
+		in.Service = withMode(in.Service, topology.ModeDisabled)
+		in.Previous = p
+		blind := plan.Compute(in)
+		v.Traffic = o.bill(p, &blind)
+	}
+	return v
+}
+
+// choice shows what a node may use.
+func choice(svc *topology.Service, endpoints []topology.Endpoint, node *topology.Node) *Node {
+	n := &Node{Node: node.Name, Zone: node.Zone}
+	for _, port := range svc.Ports {
+		c := plan.Choose(svc, endpoints, port, plan.Client{Node: node.Name, Zone: node.Zone})
+		list, why := c.Cluster, c.Reason
+		if svc.InternalPolicy == topology.PolicyLocal {
+			list, why = c.Local, c.LocalReason
+		}
+		p := Port{Name: port.Name, Port: port.Port, Protocol: string(port.Protocol), Reason: why, MayUse: []string{}}
+		for _, i := range list {
+			p.MayUse = append(p.MayUse, endpoints[i].Addr.String())
+			p.zones = append(p.zones, endpoints[i].Zone)
+		}
+		n.Ports = append(n.Ports, p)
+	}
+	return n
+}

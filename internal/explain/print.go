@@ -1,0 +1,233 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// Style is how explanations are printed.
+type Style struct {
+	Wide   bool // with each endpoint, and more columns
+	Colour bool // the reader is a terminal
+}
+
+// Print writes one service's explanations as tables.
+func Print(w io.Writer, all []Explanation, s Style) error {
+	p := &printer{w: w, colour: s.Colour}
+	for i := range all {
+		if i > 0 {
+			p.print("\n")
+		}
+		p.explanation(&all[i], s)
+	}
+	return p.err
+}
+
+func (p *printer) explanation(x *Explanation, s Style) {
+	p.summary(x)
+	plans := []*Plan{&x.Plan}
+	if x.Other != nil {
+		plans = append(plans, x.Other)
+	}
+	for _, plan := range plans {
+		if x.Other != nil {
+			p.print("\n" + p.paint(cell{text: "MODE " + string(plan.Mode), tone: bold}) + "\n")
+		}
+		if len(plan.Zones) > 0 {
+			p.print("\n")
+			p.zones(plan, s)
+			p.matrix(plan)
+		}
+		if s.Wide && len(plan.Endpoints) > 0 {
+			p.print("\n")
+			p.endpoints(plan)
+		}
+		p.list("WHY", plan.Reasons)
+		p.list("WHAT TO CHANGE", plan.Advice)
+	}
+	if x.Node != nil {
+		p.node(x.Node, s)
+	}
+}
+
+// summary writes what holds for the whole service; two plans stand side by side.
+func (p *printer) summary(x *Explanation) {
+	line := func(name string, of func(*Plan) cell) []cell {
+		row := []cell{{text: name, tone: bold}, of(&x.Plan)}
+		if x.Other != nil {
+			row = append(row, of(x.Other))
+		}
+		return row
+	}
+	rows := [][]cell{
+		{{text: "SERVICE", tone: bold}, text(x.Plan.Service + " (" + x.Plan.Family + ")")},
+		line("MODE", func(v *Plan) cell { return text(string(v.Mode)) }),
+		line("HINTS", hints),
+		line("IN ZONE", func(v *Plan) cell { return text(percent(v.InZone)) }),
+		line("OVERLOAD", func(v *Plan) cell { return overload(v.Overload) }),
+		line("COST", func(v *Plan) cell { return text(fmt.Sprintf("%.2f per request", v.Cost)) }),
+	}
+	if x.Plan.Traffic != nil {
+		rows = append(rows,
+			line("TRAFFIC", func(v *Plan) cell {
+				return text(fmt.Sprintf("%s GB per month, %s leave their zone", amount(v.Traffic.GBPerMonth), amount(v.Traffic.CrossZoneGB)))
+			}),
+			line("BILL", func(v *Plan) cell {
+				return text(fmt.Sprintf("$%.2f per month, $%.2f without hints", v.Traffic.Dollars, v.Traffic.WithoutHints))
+			}),
+		)
+	}
+	p.table(rows)
+}
+
+func (p *printer) zones(v *Plan, s Style) {
+	names := []string{"ZONE", "CPU", "READY", "HINTED", "DEMAND", "LOAD", "OVERLOAD", "IN ZONE", "COST"}
+	if s.Wide {
+		names = append(names, "NODES", "ENDPOINTS")
+	}
+	rows := [][]cell{head(names...)}
+	for i := range v.Zones {
+		z := &v.Zones[i]
+		row := []cell{
+			text(string(z.Zone)),
+			text(cores(z.CPU)),
+			text(strconv.Itoa(z.Ready)),
+			text(v.hinted(z)),
+			text(percent(z.Demand)),
+			text(percent(z.Load)),
+			overload(z.Overload),
+			text(percent(z.InZone)),
+			text(fmt.Sprintf("%.2f", z.Cost)),
+		}
+		if s.Wide {
+			row = append(row, text(strconv.Itoa(z.Nodes)), text(strconv.Itoa(z.Endpoints)))
+		}
+		rows = append(rows, row)
+	}
+	p.table(rows)
+}
+
+// hinted prints how many endpoints are hinted to a zone; without hints nobody counts them.
+func (v *Plan) hinted(z *Zone) string {
+	if !v.Hinted {
+		return "-"
+	}
+	return strconv.Itoa(z.Hinted)
+}
+
+// matrix writes who serves whom: a row for each zone's clients, a column for each zone's endpoints.
+func (p *printer) matrix(v *Plan) {
+	var columns []topology.Zone
+	for i := range v.Zones {
+		for _, part := range v.Zones[i].ServedBy {
+			columns = append(columns, part.Zone)
+		}
+	}
+	slices.Sort(columns)
+	columns = slices.Compact(columns)
+	if len(columns) == 0 {
+		return
+	}
+	names := []string{"CLIENTS IN"}
+	for _, z := range columns {
+		names = append(names, "SERVED BY "+zoneName(z))
+	}
+	p.print("\n")
+	rows := [][]cell{head(names...)}
+	for i := range v.Zones {
+		z := &v.Zones[i]
+		row := []cell{text(string(z.Zone))}
+		for _, to := range columns {
+			row = append(row, servedBy(z, to))
+		}
+		rows = append(rows, row)
+	}
+	p.table(rows)
+}
+
+func servedBy(z *Zone, to topology.Zone) cell {
+	for _, part := range z.ServedBy {
+		if part.Zone == to {
+			c := text(percent(part.Share))
+			if to != z.Zone {
+				c.tone = warn
+			}
+			return c
+		}
+	}
+	return text("-")
+}
+
+func (p *printer) endpoints(v *Plan) {
+	rows := [][]cell{head("ENDPOINT", "POD", "ZONE", "NODE", "READY", "HINTS", "LOAD")}
+	for i := range v.Endpoints {
+		e := &v.Endpoints[i]
+		ready := cell{text: "yes", tone: good}
+		if !e.Ready {
+			ready = cell{text: "no", tone: bad}
+		}
+		rows = append(rows, []cell{
+			text(e.Address),
+			text(orDash(e.Pod)),
+			text(zoneName(e.Zone)),
+			text(orDash(e.Node)),
+			ready,
+			text(e.hints()),
+			text(fmt.Sprintf("%.1f %%", e.Load*hundred)),
+		})
+	}
+	p.table(rows)
+}
+
+func (e *Endpoint) hints() string {
+	var names []string
+	for _, z := range e.ForZones {
+		names = append(names, string(z))
+	}
+	for _, n := range e.ForNodes {
+		names = append(names, "@"+n)
+	}
+	return orDash(strings.Join(names, ","))
+}
+
+// list writes reasons under a title, a line for each.
+func (p *printer) list(title string, reasons []reason.Reason) {
+	if len(reasons) == 0 {
+		return
+	}
+	p.print("\n" + p.paint(cell{text: title, tone: bold}) + "\n")
+	for _, r := range reasons {
+		p.print("  " + r.String() + "\n")
+	}
+}
+
+// node writes what a node may use.
+func (p *printer) node(n *Node, s Style) {
+	p.print("\n" + p.paint(cell{text: "NODE " + n.Node, tone: bold}) + " in " + zoneName(n.Zone) + "\n")
+	rows := [][]cell{head("PORT", "MAY USE", "OF ZONES", "BECAUSE")}
+	for i := range n.Ports {
+		port := &n.Ports[i]
+		uses := strconv.Itoa(len(port.MayUse)) + " endpoints"
+		if s.Wide && len(port.MayUse) > 0 {
+			uses = strings.Join(port.MayUse, ",")
+		}
+		zones := make([]string, 0, len(port.zones))
+		for _, z := range port.zones {
+			zones = append(zones, zoneName(z))
+		}
+		slices.Sort(zones)
+		rows = append(rows, []cell{
+			text(fmt.Sprintf("%d/%s", port.Port, port.Protocol)),
+			text(uses),
+			text(orDash(strings.Join(slices.Compact(zones), ","))),
+			text(port.Reason.String()),
+		})
+	}
+	p.table(rows)
+}
