@@ -20,7 +20,7 @@ func mayReach() map[string][]string {
 		".":                      {},
 		"api":                    {"api"},
 		"cmd/weir":               {"api", "internal"},
-		"internal/agent":         {"internal/agent", "internal/core", "internal/l7", "internal/latest", "internal/ops"},
+		"internal/agent":         {"internal/agent", "internal/core", "internal/explain", "internal/l7", "internal/latest"},
 		"internal/core/reason":   {"internal/core/reason"},
 		"internal/core/topology": {"internal/core/topology"},
 		"internal/core/health":   {"internal/core/health"},

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/latest"
+)
+
+// Deps are what an agent is given by its surroundings.
+type Deps struct {
+	Logger     *slog.Logger          // nil: none
+	Registerer prometheus.Registerer // nil: metrics are counted and shown to nobody
+}
+
+// Agent is the data plane of one node. Its methods are safe for concurrent use; Run may be called once.
+type Agent struct {
+	config    Config
+	snapshots *latest.Value[topology.Snapshot]
+	logger    *slog.Logger
+	metrics   *metrics
+	algorithm pick.Algorithm
+	planner   planner
+	clock     func() time.Duration // since New, monotonic: the one origin of all pools
+
+	ready chan struct{}         // closes when the first snapshot is served
+	state atomic.Pointer[state] // what runs; nil before Ready
+}
+
+// New makes an agent that will serve what snapshots holds.
+//
+// Errors: a config that is not valid; a node that the first snapshot does not have, unless Config.Zone is given; metrics
+// that are registered already.
+func New(config Config, snapshots *latest.Value[topology.Snapshot], deps Deps) (*Agent, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("agent config: %w", err)
+	}
+	config = config.withDefaults()
+	first, _ := snapshots.Load()
+	if err := knows(&first, &config); err != nil {
+		return nil, err
+	}
+	algorithm, err := pick.ParseAlgorithm(config.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	a := &Agent{
+		config:    config,
+		snapshots: snapshots,
+		logger:    cmp.Or(deps.Logger, slog.New(slog.DiscardHandler)),
+		metrics:   newMetrics(),
+		algorithm: algorithm,
+		planner:   planner{config: config},
+		clock:     func() time.Duration { return time.Since(started) },
+		ready:     make(chan struct{}),
+	}
+	if deps.Registerer == nil {
+		return a, nil
+	}
+	for _, c := range append(a.metrics.collectors(), newStateCollector(a)) {
+		if err := deps.Registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register the agent's metrics: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// Run serves until ctx is done, then closes every listener, lets requests in flight finish within Config.Drain, and
+// returns nil when all is over.
+func (a *Agent) Run(ctx context.Context) error {
+	worlds := latest.New[*world](nil)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { a.plan(ctx, worlds); return nil })
+	group.Go(func() error { newRunning(a).serve(ctx, worlds); return nil })
+	return group.Wait()
+}
+
+// Ready closes when the first snapshot is served: each of its listeners is open or its failure is reported.
+func (a *Agent) Ready() <-chan struct{} { return a.ready }
+
+// plan turns each new snapshot into a world. It has a goroutine of its own, so that planning a large cluster keeps no
+// pool waiting for its tick; a snapshot that is overtaken meanwhile is never planned.
+func (a *Agent) plan(ctx context.Context, worlds *latest.Value[*world]) {
+	for {
+		snapshot, changed := a.snapshots.Load()
+		worlds.Store(a.planner.next(&snapshot))
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

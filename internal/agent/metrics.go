@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// metrics are what the request path counts. Every label is bounded by the cluster: services, zones, protocols and
+// classes of codes, never a path, a client or an endpoint.
+type metrics struct {
+	requests    *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	bytes       *prometheus.CounterVec
+	cost        *prometheus.CounterVec
+	costBytes   *prometheus.CounterVec
+	retries     *prometheus.CounterVec
+	connections *prometheus.GaugeVec
+}
+
+// durationBuckets reach from a fast answer over loopback to a long poll, at most doubling where most answers are.
+func durationBuckets() []float64 {
+	return []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30}
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	return &metrics{
+		requests: counter("weir_requests_total",
+			"Requests answered, or connections closed where the protocol is TCP.",
+			"service", "client_zone", "endpoint_zone", "protocol", "code"),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "weir_request_duration_seconds",
+			Help:    "Time from a request's head to the end of its answer.",
+			Buckets: durationBuckets(),
+		}, []string{"service", "client_zone", "endpoint_zone"}),
+		bytes: counter("weir_request_bytes_total",
+			"Bytes of bodies, by direction as the client sees it.",
+			"service", "client_zone", "endpoint_zone", "direction"),
+		cost: counter("weir_request_cost_total",
+			"Cost of requests in cost units: each request adds the cost of its way.",
+			"service", "client_zone", "endpoint_zone"),
+		costBytes: counter("weir_cost_bytes_total",
+			"Bytes in both directions, each times the cost of its way: multiply by the price of a byte per cost unit.",
+			"service", "client_zone", "endpoint_zone"),
+		retries: counter("weir_retries_total",
+			"Attempts after the first of a request.",
+			"service"),
+		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "weir_connections",
+			Help: "Open connections of clients.",
+		}, []string{"service"}),
+	}
+}
+
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.requests, m.duration, m.bytes, m.cost, m.costBytes, m.retries, m.connections,
+	}
+}
+
+// forget drops the series of a service that is gone, so that they do not pile up in a cluster that changes.
+func (m *metrics) forget(service topology.ServiceName) {
+	gone := prometheus.Labels{"service": service.String()}
+	m.requests.DeletePartialMatch(gone)
+	m.duration.DeletePartialMatch(gone)
+	m.bytes.DeletePartialMatch(gone)
+	m.cost.DeletePartialMatch(gone)
+	m.costBytes.DeletePartialMatch(gone)
+	m.retries.DeletePartialMatch(gone)
+	m.connections.DeletePartialMatch(gone)
+}

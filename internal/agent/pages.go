@@ -1,0 +1,180 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/explain"
+)
+
+// Pages gives the agent's read-only pages by pattern, for an admin server to mount. Their JSON names are promised
+// (docs/guide/agent.md).
+func (a *Agent) Pages() map[string]http.Handler {
+	return map[string]http.Handler{
+		"/services":                 a.page(func(*http.Request) any { return a.Status() }),
+		"/plans":                    a.page(func(*http.Request) any { return a.plans() }),
+		"/pools":                    a.page(func(*http.Request) any { return a.pools(isAny) }),
+		"/pools/{namespace}/{name}": http.HandlerFunc(a.poolsOf),
+	}
+}
+
+// page answers with what answer gives, as JSON. Nothing is known before the first snapshot.
+func (a *Agent) page(answer func(*http.Request) any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.state.Load() == nil {
+			http.Error(w, "no snapshot is served yet", http.StatusServiceUnavailable)
+			return
+		}
+		a.write(w, answer(r))
+	})
+}
+
+func (a *Agent) write(w http.ResponseWriter, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(answer); err != nil {
+		a.logger.Debug("an admin page was not written to its end", "error", err)
+	}
+}
+
+// plans shows all plans, as weir explain -o json does.
+func (a *Agent) plans() []explain.Plan {
+	s := a.state.Load()
+	plans := make([]explain.Plan, 0, len(s.world.services))
+	for i := range s.world.services {
+		plans = append(plans, explain.View(&s.world.services[i].plan, &s.world.survey))
+	}
+	return plans
+}
+
+// PoolStatus is a live pool, for people and programs. Its JSON names are promised (docs/guide/agent.md).
+type PoolStatus struct {
+	Service    string           `json:"service"` // namespace/name
+	Port       uint16           `json:"port"`
+	Family     string           `json:"family"`
+	ClientZone topology.Zone    `json:"clientZone"`
+	State      string           `json:"state"`
+	Reason     reason.Reason    `json:"reason"`         // of the last change of state
+	Since      float64          `json:"sinceSeconds"`   // how long ago that was
+	Baseline   float64          `json:"baselineMillis"` // the learned normal latency; 0: not known yet
+	Shed       float64          `json:"shed"`           // share of requests that is rejected
+	Groups     []GroupStatus    `json:"groups"`         // home first, then by cost
+	Endpoints  []EndpointStatus `json:"endpoints"`
+}
+
+// GroupStatus is a group of endpoints that gets its share as one.
+type GroupStatus struct {
+	Zone      topology.Zone `json:"zone"` // of home: the client's
+	Cluster   string        `json:"cluster,omitempty"`
+	Home      bool          `json:"home"`
+	Cost      topology.Cost `json:"cost"`
+	Share     float64       `json:"share"`            // of requests, as decided
+	Slowdown  float64       `json:"slowdown"`         // recent latency over normal; 0: not known
+	Delivered float64       `json:"delivered"`        // recent share of requests that was answered well
+	Allowed   float64       `json:"allowedPerSecond"` // requests the group is allowed
+	Demand    float64       `json:"demandPerSecond"`  // requests that want to go there
+	Endpoints int           `json:"endpoints"`
+	Usable    int           `json:"usable"`
+	Drained   bool          `json:"drained"`
+	Connect   float64       `json:"connectMillis"` // how long connecting takes; 0: not known
+}
+
+// EndpointStatus is one endpoint of a pool.
+type EndpointStatus struct {
+	Address   string        `json:"address"`
+	Zone      topology.Zone `json:"zone"`
+	Cluster   string        `json:"cluster,omitempty"`
+	Home      bool          `json:"home"`
+	Cost      topology.Cost `json:"cost"`
+	InFlight  int64         `json:"inFlight"`
+	Slowdown  float64       `json:"slowdown"`
+	Out       bool          `json:"out"`                 // sits out because it kept failing
+	OutFor    float64       `json:"outSeconds,omitzero"` // how much longer
+	Ejections int64         `json:"ejections"`           // how often it sat out
+	Drained   bool          `json:"drained"`
+}
+
+func isAny(topology.ServiceName) bool { return true }
+
+// pools shows the live pools of the services that match.
+func (a *Agent) pools(match func(topology.ServiceName) bool) []PoolStatus {
+	s := a.state.Load()
+	pools := []PoolStatus{}
+	for i := range s.pools {
+		if match(s.pools[i].wanted.key.service) {
+			pools = append(pools, viewPool(&s.pools[i], a.clock()))
+		}
+	}
+	return pools
+}
+
+// poolsOf shows the pools of one service.
+func (a *Agent) poolsOf(w http.ResponseWriter, r *http.Request) {
+	name := topology.ServiceName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	if a.state.Load() == nil {
+		http.Error(w, "no snapshot is served yet", http.StatusServiceUnavailable)
+		return
+	}
+	pools := a.pools(func(n topology.ServiceName) bool { return n == name })
+	if len(pools) == 0 {
+		http.Error(w, "no service "+strconv.Quote(name.String())+" is served here", http.StatusNotFound)
+		return
+	}
+	a.write(w, pools)
+}
+
+func viewPool(p *livePool, now time.Duration) PoolStatus {
+	s, key := p.pool.Status(), p.wanted.key
+	v := PoolStatus{
+		Service:    key.service.String(),
+		Port:       key.port,
+		Family:     key.family.String(),
+		ClientZone: key.client,
+		State:      s.State.String(),
+		Reason:     s.Reason,
+		Since:      (now - s.Since).Seconds(),
+		Baseline:   millis(s.Baseline),
+		Shed:       s.Shed,
+		Groups:     make([]GroupStatus, 0, len(s.Groups)),
+		Endpoints:  make([]EndpointStatus, 0, len(s.Endpoints)),
+	}
+	for i := range s.Groups {
+		v.Groups = append(v.Groups, viewGroup(&s.Groups[i]))
+	}
+	for i := range s.Endpoints {
+		v.Endpoints = append(v.Endpoints, viewEndpoint(&s.Endpoints[i], now))
+	}
+	slices.SortFunc(v.Endpoints, func(a, b EndpointStatus) int {
+		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Address, b.Address))
+	})
+	return v
+}
+
+func viewGroup(g *pick.GroupStatus) GroupStatus {
+	return GroupStatus{
+		Zone: g.Zone, Cluster: g.Cluster, Home: g.Home, Cost: g.Cost,
+		Share: g.Share, Slowdown: g.Slowdown, Delivered: g.Delivered, Allowed: g.Allowed, Demand: g.Demand,
+		Endpoints: g.Endpoints, Usable: g.Usable, Drained: g.Drained, Connect: millis(g.RTT),
+	}
+}
+
+func viewEndpoint(e *pick.EndpointStatus, now time.Duration) EndpointStatus {
+	v := EndpointStatus{
+		Address: e.Addr.String(), Zone: e.Zone, Cluster: e.Cluster, Home: e.Home, Cost: e.Cost,
+		InFlight: e.InFlight, Slowdown: e.Slowdown, Out: e.Out, Ejections: e.Ejections, Drained: e.Drained,
+	}
+	if e.Out {
+		v.OutFor = max(0, (e.Until - now).Seconds())
+	}
+	return v
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

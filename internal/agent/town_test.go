@@ -1,0 +1,305 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-lb/weir/internal/agent"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/latest"
+)
+
+// limit is how long a test waits for something that has to happen; what is promised within a second has a check of its
+// own. It is far above what a busy machine needs, so that only a hang meets it.
+const limit = 20 * time.Second
+
+// endpoint is a real HTTP server in a fake zone. What it does can be changed while it runs.
+type endpoint struct {
+	zone   topology.Zone
+	addr   netip.AddrPort
+	server *http.Server
+	hits   atomic.Int64
+	answer atomic.Pointer[http.HandlerFunc] // nil: 200 with the zone's name
+	done   chan struct{}
+}
+
+// newEndpoint serves on a free port of a loopback address for the length of the test.
+func newEndpoint(t *testing.T, zone topology.Zone, ip string) *endpoint {
+	t.Helper()
+	l, err := net.Listen("tcp", ip+":0") //nolint:noctx // binds at once.
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &endpoint{zone: zone, addr: netip.MustParseAddrPort(l.Addr().String()), done: make(chan struct{})}
+	e.server = &http.Server{Handler: e, ReadHeaderTimeout: limit}
+	go func() {
+		defer close(e.done)
+		_ = e.server.Serve(l)
+	}()
+	t.Cleanup(e.stop)
+	return e
+}
+
+// stop takes the endpoint away as a crash does.
+func (e *endpoint) stop() {
+	_ = e.server.Close()
+	<-e.done
+}
+
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.hits.Add(1)
+	if f := e.answer.Load(); f != nil {
+		(*f)(w, r)
+		return
+	}
+	_, _ = io.WriteString(w, string(e.zone))
+}
+
+// answers sets what the endpoint does; nil: 200 with the zone's name.
+func (e *endpoint) answers(f http.HandlerFunc) { e.answer.Store(&f) }
+
+// behaves goes back to answering with the zone's name.
+func (e *endpoint) behaves() { e.answer.Store(nil) }
+
+// town is a cluster of three zones with a node in each, one service and real endpoints.
+type town struct {
+	t         *testing.T
+	mode      topology.Mode
+	endpoints []*endpoint
+	serviceIP netip.Addr
+	port      uint16
+	snapshots *latest.Value[topology.Snapshot]
+	extra     func(*topology.Service)
+}
+
+// newTown makes perZone endpoints in each of the zones a, b and c.
+func newTown(t *testing.T, mode topology.Mode, perZone int) *town {
+	t.Helper()
+	w := &town{t: t, mode: mode, serviceIP: netip.MustParseAddr("127.77.0.1"), port: freePort(t, "127.77.0.1")}
+	for i, z := range []topology.Zone{"a", "b", "c"} {
+		for j := range perZone {
+			w.endpoints = append(w.endpoints, newEndpoint(t, z, fmt.Sprintf("127.77.%d.%d", i+1, j+1)))
+		}
+	}
+	w.snapshots = latest.New(w.snapshot(w.endpoints...))
+	return w
+}
+
+// snapshot describes the cluster with these endpoints.
+func (w *town) snapshot(endpoints ...*endpoint) topology.Snapshot {
+	var nodes []topology.Node
+	for _, z := range []topology.Zone{"a", "b", "c"} {
+		nodes = append(nodes, topology.Node{Name: "node-" + string(z), Zone: z, CPU: 4000, Ready: true})
+	}
+	svc := &topology.Service{
+		ServiceName:    topology.ServiceName{Namespace: "shop", Name: "web"},
+		Mode:           w.mode,
+		Ports:          []topology.Port{{Name: "http", Protocol: topology.TCP, AppProtocol: "http", Port: w.port}},
+		ClusterIPs:     []netip.Addr{w.serviceIP},
+		InternalPolicy: topology.PolicyCluster,
+	}
+	for _, e := range endpoints {
+		svc.Endpoints = append(svc.Endpoints, topology.Endpoint{
+			Addr:  e.addr.Addr(),
+			Ports: []topology.EndpointPort{{Name: "http", Protocol: topology.TCP, Port: e.addr.Port()}},
+			Zone:  e.zone,
+			Node:  "node-" + string(e.zone),
+		})
+	}
+	if w.extra != nil {
+		w.extra(svc)
+	}
+	return topology.NewSnapshot(nodes, []*topology.Service{svc}, topology.Costs{})
+}
+
+// in gives the endpoints of a zone.
+func (w *town) in(z topology.Zone) []*endpoint {
+	var here []*endpoint
+	for _, e := range w.endpoints {
+		if e.zone == z {
+			here = append(here, e)
+		}
+	}
+	return here
+}
+
+// outsideA gives all endpoints but those of zone a.
+func (w *town) outsideA() []*endpoint {
+	var rest []*endpoint
+	for _, e := range w.endpoints {
+		if e.zone != "a" {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
+
+// running is an agent that runs, and a client on its node.
+type running struct {
+	*agent.Agent
+	t        *testing.T
+	registry *prometheus.Registry
+	client   *http.Client
+	url      string
+	log      *syncBuffer
+	stop     func() error // once; gives what Run returned
+}
+
+// start runs an agent for the length of the test and waits until it serves.
+func (w *town) start(config agent.Config) *running {
+	w.t.Helper()
+	r := w.begin(config)
+	await(w.t, r.Ready(), "the agent to be ready")
+	return r
+}
+
+// begin runs an agent without waiting.
+func (w *town) begin(config agent.Config) *running {
+	w.t.Helper()
+	r := &running{t: w.t, registry: prometheus.NewRegistry(), log: &syncBuffer{}}
+	var err error
+	r.Agent, err = agent.New(config, w.snapshots, agent.Deps{
+		Logger:     slog.New(slog.NewTextHandler(r.log, nil)),
+		Registerer: r.registry,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	addr := netip.AddrPortFrom(w.serviceIP, w.port)
+	for _, m := range config.Map {
+		addr = netip.AddrPortFrom(m.To.Addr(), w.port)
+	}
+	r.url = "http://" + addr.String()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	r.client = &http.Client{Transport: transport, Timeout: limit}
+	r.stop = sync.OnceValue(func() error {
+		transport.CloseIdleConnections()
+		cancel()
+		return <-done
+	})
+	w.t.Cleanup(func() {
+		if err := r.stop(); err != nil {
+			w.t.Errorf("Run: %v", err)
+		}
+		if w.t.Failed() {
+			w.t.Logf("log of %s:\n%s", config.Node, r.log)
+		}
+	})
+	return r
+}
+
+// get asks the service and gives the status and the body.
+func (r *running) get() (int, string, error) {
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body), err
+}
+
+// zones asks n times, one after the other, and counts by zone who answered; anything but 200 counts by its status.
+func (r *running) zones(n int) map[string]int {
+	r.t.Helper()
+	counts := make(map[string]int)
+	for range n {
+		status, body, err := r.get()
+		switch {
+		case err != nil:
+			counts[err.Error()]++
+		case status != http.StatusOK:
+			counts[fmt.Sprint(status)]++
+		default:
+			counts[body]++
+		}
+	}
+	return counts
+}
+
+// until asks again and again until a zone answers, and gives how long that took.
+func (r *running) until(zone string) time.Duration {
+	r.t.Helper()
+	started := time.Now()
+	for time.Since(started) < limit {
+		if _, body, err := r.get(); err == nil && body == zone {
+			return time.Since(started)
+		}
+	}
+	r.t.Fatalf("zone %s never answered", zone)
+	return 0
+}
+
+func await(t *testing.T, done <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(limit):
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+// eventually asks until holds, a few hundred times a second.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// freePort finds a port that is free on an address. Somebody else could take it before it is used; nobody does on
+// addresses of 127/8 that only these tests use.
+func freePort(t *testing.T, ip string) uint16 {
+	t.Helper()
+	l, err := net.Listen("tcp", ip+":0") //nolint:noctx // binds at once.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return netip.MustParseAddrPort(l.Addr().String()).Port()
+}
+
+// syncBuffer is a log that many goroutines write.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,219 @@
+package agent
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// world is what the node should serve, as a value: nothing in it is written to once it is made.
+type world struct {
+	client   plan.Client
+	survey   plan.Survey
+	services []plannedService // sorted by name and family
+	pools    []wantedPool     // sorted by key
+	problems []Problem        // in the order found
+}
+
+// plannedService is a service in one family with its plan.
+type plannedService struct {
+	service *topology.Service
+	plan    plan.Plan
+}
+
+// poolKey identifies a pool: a service port's endpoints of one family, as clients of one zone see them.
+type poolKey struct {
+	service topology.ServiceName
+	port    uint16
+	family  topology.Family
+	client  topology.Zone
+}
+
+func (k poolKey) compare(o poolKey) int {
+	return cmp.Or(
+		k.service.Compare(o.service),
+		cmp.Compare(k.port, o.port),
+		cmp.Compare(k.family, o.family),
+		cmp.Compare(k.client, o.client),
+	)
+}
+
+// wantedPool is a pool that should run, and the addresses it should answer on.
+type wantedPool struct {
+	key       poolKey
+	port      topology.Port
+	mode      topology.Mode
+	settings  topology.OverflowSettings
+	targets   []pick.Target
+	choice    reason.Reason // why Home is what it is
+	addresses []netip.AddrPort
+}
+
+// Problem is something that the agent was asked to serve and cannot, or not as asked.
+type Problem struct {
+	Service string        `json:"service,omitempty"` // namespace/name; empty: the agent as a whole
+	Reason  reason.Reason `json:"reason"`
+}
+
+// build finds out what the node should serve of planned services.
+func (c *Config) build(s *topology.Snapshot, client plan.Client, planned []plannedService) *world {
+	w := &world{client: client, services: planned}
+	b := builder{
+		world:    w,
+		config:   c,
+		costs:    s.Costs,
+		client:   client,
+		regions:  s.Regions(),
+		taken:    make(map[netip.AddrPort]poolKey),
+		planned:  make(map[planKey]*plan.Plan, len(planned)),
+		mappings: make(map[topology.ServiceName][]Mapping),
+		refused:  make(map[topology.ServiceName]bool),
+	}
+	for i := range planned {
+		b.planned[keyOf(&planned[i])] = &planned[i].plan
+	}
+	for _, m := range c.Map {
+		b.mappings[m.Service] = append(b.mappings[m.Service], m)
+		if s.Service(m.Service) == nil {
+			b.problem(m.Service, reason.New(reason.MappedServiceAbsent, m.String()))
+		}
+	}
+	for _, svc := range s.Services {
+		b.service(svc)
+	}
+	slices.SortFunc(w.pools, func(a, b wantedPool) int { return a.key.compare(b.key) })
+	return w
+}
+
+// builder carries what build looks up again and again.
+type builder struct {
+	world    *world
+	config   *Config
+	costs    topology.Costs
+	client   plan.Client
+	regions  map[topology.Zone]string
+	taken    map[netip.AddrPort]poolKey
+	planned  map[planKey]*plan.Plan
+	mappings map[topology.ServiceName][]Mapping
+	refused  map[topology.ServiceName]bool // services whose settings were reported
+}
+
+func (b *builder) problem(service topology.ServiceName, r reason.Reason) {
+	b.world.problems = append(b.world.problems, Problem{Service: service.String(), Reason: r})
+}
+
+// service adds the pools of one service.
+func (b *builder) service(svc *topology.Service) {
+	mappings := b.mappings[svc.ServiceName]
+	switch {
+	case len(svc.ClusterIPs) == 0 && len(mappings) == 0:
+		b.problem(svc.ServiceName, reason.New(reason.NoClusterIP, svc.String()))
+		return
+	case len(svc.Ports) == 0:
+		b.problem(svc.ServiceName, reason.New(reason.NoPorts, svc.String()))
+		return
+	}
+	for _, m := range mappings {
+		if m.Port != 0 && !slices.ContainsFunc(svc.Ports, func(p topology.Port) bool { return p.Port == m.Port }) {
+			b.problem(svc.ServiceName, reason.New(reason.MappedPortAbsent, m.String()))
+		}
+	}
+	for _, port := range svc.Ports {
+		if port.Protocol != topology.TCP {
+			b.problem(svc.ServiceName, reason.New(reason.ProtocolNotServed, portName(svc.ServiceName, port)))
+			continue
+		}
+		b.port(svc, port)
+	}
+}
+
+// port adds the pools of one service port: one for each family that it listens in.
+func (b *builder) port(svc *topology.Service, port topology.Port) {
+	for _, family := range topology.Families() {
+		var addresses []netip.AddrPort
+		key := poolKey{svc.ServiceName, port.Port, family, b.client.Zone}
+		for _, a := range b.addresses(svc, port) {
+			if b.familyOf(svc, a.Addr()) != family {
+				continue
+			}
+			if holder, ok := b.taken[a]; ok {
+				b.problem(svc.ServiceName, reason.New(reason.AddressTaken, a.String(), holder.service.String()))
+				continue
+			}
+			b.taken[a] = key
+			addresses = append(addresses, a)
+		}
+		if len(addresses) == 0 {
+			continue
+		}
+		targets, why := b.targets(svc, port, family)
+		b.world.pools = append(b.world.pools, wantedPool{
+			key:       key,
+			port:      port,
+			mode:      cmp.Or(svc.Mode, b.config.Mode),
+			settings:  b.settings(svc),
+			targets:   targets,
+			choice:    why,
+			addresses: addresses,
+		})
+	}
+}
+
+// settings gives a service's wishes for overflow; what it asks for and cannot have is reported once and left out.
+func (b *builder) settings(svc *topology.Service) topology.OverflowSettings {
+	settings := svc.Overflow
+	if _, err := b.config.strategy(settings); err != nil {
+		if !b.refused[svc.ServiceName] {
+			b.refused[svc.ServiceName] = true
+			b.problem(svc.ServiceName, reason.New(reason.StrategyRefused, err.Error()))
+		}
+		settings.Strategy, settings.Prefer = "", ""
+	}
+	return settings
+}
+
+// addresses lists where a service port listens: where it is mapped to, else on the cluster IPs.
+func (b *builder) addresses(svc *topology.Service, port topology.Port) []netip.AddrPort {
+	var addresses []netip.AddrPort
+	for _, m := range b.mappings[svc.ServiceName] {
+		switch {
+		case m.Port != 0 && m.Port != port.Port:
+		case m.To.Port() != 0:
+			addresses = append(addresses, m.To)
+		default:
+			addresses = append(addresses, netip.AddrPortFrom(m.To.Addr(), port.Port))
+		}
+	}
+	if len(addresses) > 0 {
+		return addresses
+	}
+	for _, ip := range svc.ClusterIPs {
+		addresses = append(addresses, netip.AddrPortFrom(ip.Unmap(), port.Port))
+	}
+	return addresses
+}
+
+// familyOf tells which endpoints answer on an address: those of its family. A mapped address of a family that the
+// service does not have stands in for its first cluster IP.
+func (b *builder) familyOf(svc *topology.Service, addr netip.Addr) topology.Family {
+	family := topology.FamilyOf(addr)
+	has := slices.ContainsFunc(svc.Endpoints, func(e topology.Endpoint) bool { return e.Family() == family })
+	if has || len(svc.ClusterIPs) == 0 {
+		return family
+	}
+	return topology.FamilyOf(svc.ClusterIPs[0])
+}
+
+// portName names a service port for people.
+func portName(service topology.ServiceName, p topology.Port) string {
+	name := service.String() + ":" + p.Name
+	if p.Name == "" {
+		name = service.String()
+	}
+	return name + " " + portNumber(p)
+}
