@@ -1,0 +1,104 @@
+package demo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// The defaults of Options.
+const (
+	// DefaultRate is a third of what a zone's endpoints can do, so that three times as much is just too much for them
+	// while all three zones together could carry it.
+	DefaultRate = 205
+	// DefaultSpeed is the script as written.
+	DefaultSpeed = 1
+	// QuickSpeed is for continuous integration: 76 s become 19 s, in which the agents still have time to react, but
+	// hardly any to learn what normal is.
+	QuickSpeed = 4
+	// DefaultStrategy is the overflow strategy that weir uses.
+	DefaultStrategy = "Weir"
+	// DefaultSeed makes two runs have the same arrivals and service times, as far as the machine's own noise allows.
+	DefaultSeed = 1
+)
+
+// Options say what to run. The zero value runs the default strategy through the whole script and shows nothing.
+type Options struct {
+	Strategies  []string      // names from package overflow, run one after the other; empty: Weir
+	Mode        topology.Mode // distribution mode of the service; empty: Balanced
+	Rate        float64       // requests per second in each zone when calm; 0: 205
+	Speed       float64       // divides the lengths of the phases; 0: 1
+	Seed        uint64        // of arrivals and service times; 0: 1
+	Lost        Event         // how the lost zone goes: Gone or Hanging; empty: Gone
+	RetryOn     []string      // what the agents retry beyond refused connections: "5xx"
+	ManifestDir string        // where to write the manifests; empty: a temporary folder
+	Progress    *Display      // nil: none
+	Summary     io.Writer     // where tables of results go; nil: nowhere
+
+	fleet fleetStarter // nil: real agents; tests have others
+}
+
+func (o Options) withDefaults() Options {
+	if len(o.Strategies) == 0 {
+		o.Strategies = []string{DefaultStrategy}
+	}
+	o.Mode = cmp.Or(o.Mode, topology.ModeBalanced)
+	o.Rate = cmp.Or(o.Rate, DefaultRate)
+	o.Speed = cmp.Or(o.Speed, DefaultSpeed)
+	o.Seed = cmp.Or(o.Seed, DefaultSeed)
+	o.Lost = cmp.Or(o.Lost, Gone)
+	if o.Progress == nil {
+		o.Progress = &Display{}
+	}
+	if o.Summary == nil {
+		o.Summary = io.Discard
+	}
+	if o.fleet == nil {
+		o.fleet = startAgents
+	}
+	return o
+}
+
+// The limits of Options: what one machine's loopback and timers can do, and what a person would wait for.
+const (
+	maxRate  = 5000
+	minSpeed = 0.1
+	maxSpeed = 100
+)
+
+// validate checks options that have their defaults, and gives every error, joined.
+func (o Options) validate() error {
+	var errs []error
+	if o.Rate <= 0 || o.Rate > maxRate {
+		errs = append(errs, fmt.Errorf("the rate is %v requests/s: want more than 0, at most %d", o.Rate, maxRate))
+	}
+	if o.Speed < minSpeed || o.Speed > maxSpeed {
+		errs = append(errs, fmt.Errorf("the speed is %v: want %v to %v", o.Speed, minSpeed, maxSpeed))
+	}
+	if o.Lost != Gone && o.Lost != Hanging {
+		errs = append(errs, fmt.Errorf("a zone cannot be lost as %q: want %s or %s", o.Lost, Gone, Hanging))
+	}
+	if _, err := topology.ParseMode(string(o.Mode)); err != nil {
+		errs = append(errs, err)
+	}
+	for _, on := range o.RetryOn {
+		if on != retryServerErrors {
+			errs = append(errs, fmt.Errorf("cannot retry on %q: want %s", on, retryServerErrors))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// endpointCapacity is what each endpoint can do: 200 requests per second, 600 in a zone. The queue is short, three
+// times what is in service: a server that is that far behind does its clients a favour by saying so.
+func endpointCapacity() capacity {
+	return capacity{Concurrency: 4, Queue: 12, Mean: 20 * time.Millisecond, Variation: 0.5}
+}
+
+// retries tells whether what is retried.
+func (o Options) retries(what string) bool { return slices.Contains(o.RetryOn, what) }
