@@ -13,7 +13,7 @@ const (
 // the last day is kept. The baseline is the smallest of them all. An hour is a mean and not a minimum, because the
 // minimum of 1,440 noisy means lies far below any of them.
 type baseline struct {
-	value float64 // seconds; 0: not known yet
+	value float64 // seconds, at least BaselineMin; 0: not known yet
 	noise float64 // squared coefficient of variation of a single request, waiting in queues together included
 
 	open    slot
@@ -56,7 +56,7 @@ func (b *baseline) see(k *Constants, w *window, in *GroupCounters) {
 	mean := w.sum / w.requests
 	full := w.requests >= k.WindowSamples
 	if mean > 0 && (!b.windowed || full && mean < b.value) {
-		b.value, b.basis = mean, w.requests
+		b.value, b.basis = max(mean, k.BaselineMin.Seconds()), w.requests
 	}
 	if full {
 		b.windowed = true
@@ -75,7 +75,7 @@ func (b *baseline) learn(k *Constants, dt float64, in *GroupCounters) {
 		return
 	}
 	b.settled = true
-	b.recall()
+	b.recall(k)
 	if b.open.seconds >= k.SlotLength.Seconds() {
 		b.close()
 	}
@@ -119,7 +119,7 @@ func (b *baseline) close() {
 }
 
 // recall finds the smallest mean of the open slot and the history, and the mean noise.
-func (b *baseline) recall() {
+func (b *baseline) recall(k *Constants) {
 	now := b.open.closed()
 	least, noise, n := now.mean, now.noise, 1.0
 	for _, c := range b.minutes {
@@ -134,6 +134,7 @@ func (b *baseline) recall() {
 			least = min(least, c.mean)
 		}
 	}
+	least = max(least, k.BaselineMin.Seconds())
 	if b.value > 0 {
 		b.stretch = max(1, b.stretch*least/b.value)
 	}

@@ -43,6 +43,9 @@ type Constants struct {
 	SlotLength time.Duration
 	// WindowSamples: requests; before there is a slot, the best mean of so many in a row is the baseline
 	WindowSamples float64
+	// BaselineMin: the smallest baseline: a way to another zone takes about as long, so that less is never worth paying
+	// for. Without it a TCP service, whose samples are connect times, would spill for a tenth of a millisecond
+	BaselineMin time.Duration
 	// EscapeAfter: home has to be slow for so long with nowhere better to go before slow becomes normal
 	EscapeAfter time.Duration
 	// EscapeTime: the baseline then grows e-fold in this time: minutes, not seconds, to accept a factor of 4
@@ -182,7 +185,8 @@ func DefaultConstants() Constants {
 		DeliveredPrior: 2, DeliveredMin: 300 * time.Millisecond, DeliveredMax: 2 * time.Second,
 
 		SlotMin: 5 * time.Second, SlotSamples: 100, SlotLength: time.Minute,
-		WindowSamples: 64, // ours
+		WindowSamples: 64,               // ours
+		BaselineMin:   time.Millisecond, // ours
 		EscapeAfter:   5 * time.Second, EscapeTime: 20 * time.Second, EscapeMax: 16, EscapeBelow: 2,
 		EscapeGood: 0.9, // ours
 

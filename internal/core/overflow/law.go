@@ -182,7 +182,7 @@ func (w *weir) allow(m moment) {
 		w.home.close(m, here.share)
 	case w.home.armed:
 		w.home.step(m, &here.sensor, here.share, w.stayed)
-	case m.baseline > 0 && here.sensor.slowdown > w.baseline.threshold(&w.k, here.sensor.weight):
+	case here.sensor.slowdown > w.baseline.threshold(&w.k, here.sensor.weight):
 		w.home.arm(m)
 	}
 	w.accept(m)

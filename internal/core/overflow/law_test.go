@@ -1,6 +1,7 @@
 package overflow_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -14,7 +15,11 @@ type desk struct {
 	now   time.Duration
 	scene overflow.Scene
 	last  overflow.Decision
-	slow  map[topology.Zone]float64 // 0: 1
+	slow  map[topology.Zone]float64 // factor on the latency; 0: 1
+	fails map[topology.Zone]float64 // fraction
+	usual time.Duration             // latency
+
+	owed, lost map[topology.Zone]float64 // fractions of a request, to be sent and to fail later
 }
 
 func newDesk(t *testing.T, c overflow.Config, zones ...topology.Zone) *desk {
@@ -23,7 +28,10 @@ func newDesk(t *testing.T, c overflow.Config, zones ...topology.Zone) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{law: law, slow: map[topology.Zone]float64{}}
+	d := &desk{
+		law: law, slow: map[topology.Zone]float64{}, fails: map[topology.Zone]float64{}, usual: 10 * time.Millisecond,
+		owed: map[topology.Zone]float64{}, lost: map[topology.Zone]float64{},
+	}
 	d.reset(zones...)
 	return d
 }
@@ -49,10 +57,16 @@ func (d *desk) step() {
 		if i < len(d.last.Groups) {
 			share = d.last.Groups[i].Share
 		}
-		n := int64(share * 20)
-		slow := max(1, d.slow[g.Zone])
+		d.owed[g.Zone] += share * 20
+		n := int64(d.owed[g.Zone])
+		d.owed[g.Zone] -= float64(n)
+		d.lost[g.Zone] += float64(n) * d.fails[g.Zone]
+		failed := int64(d.lost[g.Zone])
+		d.lost[g.Zone] -= float64(failed)
+		slow := cmp.Or(d.slow[g.Zone], 1)
 		c.Groups[i] = overflow.GroupCounters{
-			Sent: n, OK: n, Latency: time.Duration(float64(n) * slow * float64(10*time.Millisecond)), Usable: 2,
+			Sent: n, OK: n - failed, Failed: failed, Latency: time.Duration(float64(n-failed) * slow * float64(d.usual)),
+			Usable: 2,
 		}
 	}
 	d.last = d.law.Step(d.now, &c)
@@ -161,5 +175,52 @@ func TestWhatNoZoneDeliversIsShedIfWanted(t *testing.T) {
 	if keep.shed != 0 || shed.shed == 0 || shed.good < keep.good+0.1 {
 		t.Errorf("good %.3f (%.3f shed) without, %.3f (%.3f) with: want clearly more good answers with shedding",
 			keep.good, keep.shed, shed.good, shed.shed)
+	}
+}
+
+func TestSlowDriftIsNotLearntAsNormal(t *testing.T) {
+	// 5 % every ten minutes: within an hour less than the limit, over two hours more.
+	d := newDesk(t, overflow.Config{}, "a", "b")
+	for range 12 {
+		for range 10 * 60 * 10 {
+			if d.step(); d.last.State != overflow.Calm {
+				return
+			}
+		}
+		d.usual = d.usual * 105 / 100
+		d.slow["b"] = float64(10*time.Millisecond) / float64(d.usual) // as fast as ever
+	}
+	t.Errorf("after two hours %v is normal: want the first hour remembered", d.last.Baseline)
+}
+
+func TestLessThanAMillisecondIsNotWorthACrossing(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b")
+	d.usual = 100 * time.Microsecond
+	d.run(10 * time.Second)
+	d.slow["a"] = 5
+	d.run(10 * time.Second)
+	if d.last.State != overflow.Calm || d.last.Groups[0].Share != 1 {
+		t.Errorf("%v with %v at home: want calm and all", d.last.State, d.last.Groups[0].Share)
+	}
+}
+
+func TestFailuresEverywhereAreNotAcceptedAsNormal(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b")
+	d.run(10 * time.Second)
+	d.fails["a"], d.fails["b"] = .5, .5
+	d.run(time.Second) // until it is armed the baseline may learn
+	before := d.last.Baseline
+	d.run(2 * time.Minute)
+	if d.last.State == overflow.Calm || d.last.Baseline != before {
+		t.Errorf("%v with baseline %v: want no calm, and the baseline of %v", d.last.State, d.last.Baseline, before)
+	}
+}
+
+func TestServiceThatFailsFromTheFirstRequestOnIsLeft(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b")
+	d.fails["a"] = 1
+	d.run(5 * time.Second)
+	if d.last.Groups[0].Share > 0.1 {
+		t.Errorf("home, which never answered, has a share of %v: want probes only", d.last.Groups[0].Share)
 	}
 }
