@@ -3,6 +3,7 @@ package overflow_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 )
@@ -28,15 +29,16 @@ func BenchmarkScenarios(b *testing.B) {
 // mean runs a scenario with several seeds. A moment that never came counts as 30 s, as in the reference.
 func mean(tb testing.TB, sc scenario, p policy, seeds ...uint64) result {
 	tb.Helper()
+	const missed = 30 * time.Second
 	var m result
 	n := float64(len(seeds))
 	for _, seed := range seeds {
 		r := sc.run(tb, p, fullCourse(), seed)
 		if r.react == never {
-			r.react = 30e9
+			r.react = missed
 		}
 		if r.back == never {
-			r.back = 30e9
+			r.back = missed
 		}
 		m.good += r.good / n
 		m.ok += r.ok / n
@@ -44,10 +46,10 @@ func mean(tb testing.TB, sc scenario, p policy, seeds ...uint64) result {
 		m.calmCross += r.calmCross / n
 		m.oscillation += r.oscillation / n
 		m.shed += r.shed / n
-		m.react += r.react / 2
-		m.back += r.back / 2
-		m.p99 += r.p99 / 2
-		m.neighbourP99 += r.neighbourP99 / 2
+		m.react += r.react / time.Duration(len(seeds))
+		m.back += r.back / time.Duration(len(seeds))
+		m.p99 += r.p99 / time.Duration(len(seeds))
+		m.neighbourP99 += r.neighbourP99 / time.Duration(len(seeds))
 	}
 	return m
 }
@@ -82,29 +84,42 @@ func variants() []variant {
 
 func BenchmarkAblation(b *testing.B) {
 	for b.Loop() {
-		fmt.Println("| variant | stress bad % | stress cross % | calm cross % | react s | back s | osc |")
+		fmt.Println("| variant | bad % | cross % | calm cross % | react s | back s | osc | others' p99 ms |")
 		for _, v := range variants() {
 			k := overflow.DefaultConstants()
 			p := policy{name: "Weir"}
 			v.change(&k, &p)
 			p.config.Constants = k
-			var bad, cross, calm, react, back, osc, stressed, calms float64
-			for _, sc := range scenarios() {
-				r := mean(b, sc, p, 1, 2)
-				if sc.begin == nil && sc.name != "5/1/1" || sc.name == "all 60 ms slower" {
-					calm += r.cross
-					calms++
-					continue
-				}
-				stressed++
-				bad += 1 - r.good
-				cross += r.cross
-				react += r.react.Seconds()
-				back += r.back.Seconds()
-				osc += r.oscillation
-			}
-			fmt.Printf("| %s | %.2f | %.1f | %.2f | %.2f | %.1f | %.1f |\n", v.name, bad/stressed*100, cross/stressed*100,
-				calm/calms*100, react/stressed, back/stressed, osc/stressed*100)
+			fmt.Println(row(b, v.name, p))
 		}
 	}
+}
+
+// row sums up all scenarios: means over those with stress, and the cross-zone share over those that are calm or in
+// which no zone is better.
+func row(tb testing.TB, name string, p policy) string {
+	tb.Helper()
+	var stress result
+	var calmCross, stresses, calms, neighbours, withNeighbours float64
+	for _, sc := range scenarios() {
+		r := mean(tb, sc, p, 1, 2)
+		if sc.begin == nil && sc.name != "5/1/1" || sc.name == "all 60 ms slower" {
+			calmCross += r.cross
+			calms++
+			continue
+		}
+		stresses++
+		stress.good += r.good
+		stress.cross += r.cross
+		stress.oscillation += r.oscillation
+		stress.react += r.react
+		stress.back += r.back
+		if r.neighbourP99 > 0 {
+			neighbours += float64(r.neighbourP99.Milliseconds())
+			withNeighbours++
+		}
+	}
+	return fmt.Sprintf("| %s | %.1f | %.1f | %.2f | %.1f | %.1f | %.1f | %.0f |", name, 100-stress.good/stresses*100,
+		stress.cross/stresses*100, calmCross/calms*100, stress.react.Seconds()/stresses, stress.back.Seconds()/stresses,
+		stress.oscillation/stresses*100, neighbours/withNeighbours)
 }
