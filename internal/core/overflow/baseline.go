@@ -166,9 +166,9 @@ func (b *baseline) escape(k *Constants, dt float64) {
 // estimate can be by chance, whichever is more. Before the baseline is settled it is as uncertain itself.
 func (b *baseline) threshold(k *Constants, weight float64) float64 {
 	samples := weight + k.PriorCalm
-	variance := b.noise * weight / (samples * samples)
+	variance := min(b.noise, k.NoiseMax) * weight / (samples * samples)
 	if !b.settled {
-		noise := max(b.noise, b.open.closed().noise)
+		noise := min(max(b.noise, b.open.closed().noise), k.NoiseMax)
 		variance = noise * (weight/(samples*samples) + 1/max(1, b.basis))
 	}
 	return max(k.HomeSlowdown, 1+k.NoiseBand*math.Sqrt(variance))

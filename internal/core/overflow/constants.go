@@ -65,6 +65,9 @@ type Constants struct {
 	// NoiseBand: standard errors of the client's own estimate that have to be exceeded as well: 4 are passed by chance
 	// about once in 30,000 independent looks
 	NoiseBand float64
+	// NoiseMax: squared coefficient of variation; a jump of latency makes the open slot look noisy, and must not hide
+	// behind that: at 10 a memory of 16 requests arms at a slowdown of 4, half the cap
+	NoiseMax float64
 	// ArmShare: of demand that stays allowed on arming: nearly all, so that a false alarm costs 2 %
 	ArmShare float64
 	// DisarmAt: allowed rate over demand at which home clearly copes …
@@ -191,6 +194,7 @@ func DefaultConstants() Constants {
 		EscapeGood: 0.9, // ours
 
 		HomeSlowdown: 1.4, NoiseBand: 4, ArmShare: 0.98,
+		NoiseMax: 10, // ours
 		DisarmAt: 1.2, DisarmAfter: 2 * time.Second,
 		AllowMax: 1.5, // ours
 
