@@ -32,7 +32,7 @@ type Options struct {
 	Convert convert.Options
 	Costs   topology.Costs // of the snapshot; zero: the defaults
 	// MaxBytes bounds all files together, in bytes; 0: 64 MiB. A cluster of 1,000 nodes and 10,000 endpoints, printed
-	// by kubectl with everything in it, has about 20 MB, and twenty times that is in use while it is read.
+	// by kubectl with everything in it, has 10 to 20 MB; some twenty times that is in use while it is read.
 	MaxBytes int64
 }
 
