@@ -11,8 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxRepeated bounds, in bytes, what aliases may repeat in all files together: more than two of the largest objects that
-// Kubernetes takes (1.5 MiB is etcd's limit), and far from what a chain of aliases to aliases makes out of a few lines.
+// maxRepeated bounds, in bytes, what aliases may repeat in all files together: more than two of the largest objects
+// that Kubernetes takes (1.5 MiB is etcd's limit), and far from what a chain of aliases to aliases makes out of a few
+// lines.
 const maxRepeated = 4 << 20
 
 // encoder writes a tree as JSON, for the decoder that knows the Kubernetes types. Aliases and merge keys are resolved.

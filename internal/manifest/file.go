@@ -75,7 +75,9 @@ func loadFile(name string, stdin io.Reader, limit int64) (file, error) {
 }
 
 // list gives the files that a path stands for: itself, or the manifests of a folder sorted by name.
-func list(path string, recursive bool) ([]string, error) { //nolint:revive // recursive is what the user asked for, passed through.
+//
+//nolint:revive // recursive is what the user asked for, and passed through.
+func list(path string, recursive bool) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

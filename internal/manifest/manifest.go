@@ -1,9 +1,9 @@
 // Package manifest reads Kubernetes manifests into topology snapshots, once or for as long as they change.
 //
-// It takes what kubectl writes and reads: folders, files and standard input, YAML and JSON, several documents in a file,
-// lists of any kind. Node, Service, EndpointSlice and Pod are read, other kinds are counted and passed over. A text that
-// does not parse or a field of the wrong type is an error with file, line and field; what is merely wrong with an object
-// is a Problem, and the rest goes on.
+// It takes what kubectl writes and reads: folders, files and standard input, YAML and JSON, several documents in a
+// file, lists of any kind. Node, Service, EndpointSlice and Pod are read, other kinds are counted and passed over. A
+// text that does not parse or a field of the wrong type is an error with file, line and field; what is merely wrong
+// with an object is a Problem, and the rest goes on.
 package manifest
 
 import (
@@ -57,7 +57,8 @@ type Result struct {
 // Read reads all manifests of s.
 //
 // Errors: every file that cannot be read, does not parse or has a field of the wrong type, joined; each broken place is
-// a *FileError. There is no Result then. Of an object that occurs twice the first counts, and a Problem names both places.
+// a *FileError. There is no Result then. Of an object that occurs twice the first counts, and a Problem names both
+// places.
 func Read(s Source, o Options) (Result, error) {
 	files, err := load(s, o.maxBytes())
 	if err != nil {

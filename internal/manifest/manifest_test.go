@@ -3,8 +3,11 @@ package manifest_test
 import (
 	"errors"
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,10 +47,8 @@ func render(r manifest.Result) string {
 	for _, p := range r.Problems {
 		b.WriteString("problem " + p.String() + "\n")
 	}
-	for kind, n := range r.Skipped {
-		for range n {
-			b.WriteString("skipped " + kind + "\n")
-		}
+	for _, kind := range slices.Sorted(maps.Keys(r.Skipped)) {
+		fmt.Fprintf(&b, "skipped %d %s\n", r.Skipped[kind], kind)
 	}
 	return b.String()
 }
@@ -147,7 +148,8 @@ func TestStandardInputIsReadBesideFiles(t *testing.T) {
 	if port := got.Snapshot.Services[0].Ports[0].Port; port != 81 {
 		t.Errorf("want the first of two to count, with port 81, got %d", port)
 	}
-	want := []string{filepath.Join(dir, "a.yaml") + ":1: Service default/a: the object is in stdin:1 already, and that one counts"}
+	want := []string{filepath.Join(dir, "a.yaml") +
+		":1: Service default/a: the object is in stdin:1 already, and that one counts"}
 	var problems []string
 	for _, p := range got.Problems {
 		problems = append(problems, p.String())
@@ -229,7 +231,9 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			"",
 		},
 		"an alias to what it is in": {
-			manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader("apiVersion: v1\nkind: Pod\nmetadata: &a {labels: *a}")},
+			manifest.Source{
+				Paths: []string{"-"}, Stdin: strings.NewReader("apiVersion: v1\nkind: Pod\nmetadata: &a {labels: *a}"),
+			},
 			manifest.Options{},
 			"nested deeper than 100",
 		},

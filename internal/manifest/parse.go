@@ -62,8 +62,8 @@ func parseYAML(f file) ([]document, error) {
 // yamlError takes the line out of an error's text, which is the only place where the YAML library puts it.
 //
 // Workaround for go.yaml.in/yaml v3.0.5: it counts lines from 0 in what its parser says, from 1 in what its scanner
-// says, and leaves out a 0. The parser's texts are known by their beginning. The golden of a broken file will differ when
-// that is mended.
+// says, and leaves out a 0. The parser's texts are known by their beginning. The golden of a broken file will differ
+// when that is mended.
 func yamlError(name string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	e := &FileError{File: name, Line: 1}

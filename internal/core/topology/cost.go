@@ -27,9 +27,9 @@ type Costs struct {
 	Pairs        map[ZonePair]Cost
 }
 
-// DefaultCosts are the costs when nobody says otherwise: clouds bill a crossing between zones at about 0.01 $/GB in each
-// direction and one between regions at two to eight times that; a cluster boundary adds gateways and latency, not money,
-// and so only has to be dearer than staying.
+// DefaultCosts are the costs when nobody says otherwise: clouds bill a crossing between zones at about 0.01 $/GB in
+// each direction and one between regions at two to eight times that; a cluster boundary adds gateways and latency, not
+// money, and so only has to be dearer than staying.
 func DefaultCosts() Costs { return Costs{SameRegion: 1, OtherRegion: 4, OtherCluster: 2} }
 
 // Between gives the cost of a request from one place to another. An explicit pair wins over the region rule; places

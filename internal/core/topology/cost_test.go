@@ -12,6 +12,7 @@ func TestCostBetweenPlaces(t *testing.T) {
 	home := topology.Place{Zone: "a", Region: "eu"}
 	abroad := topology.Place{Zone: "x", Region: "us"}
 	pairs := topology.Costs{SameRegion: 1, Pairs: map[topology.ZonePair]topology.Cost{{From: "a", To: "x"}: 9}}
+	zeros := topology.Costs{Pairs: map[topology.ZonePair]topology.Cost{}}
 	for _, c := range []struct {
 		name     string
 		costs    topology.Costs
@@ -26,7 +27,7 @@ func TestCostBetweenPlaces(t *testing.T) {
 		{"another cluster is added", topology.Costs{}, home, topology.Place{Zone: "a", Region: "eu", Cluster: "west"}, 2},
 		{"a pair wins over the region", pairs, home, abroad, 9},
 		{"a pair has a direction", pairs, abroad, home, 0},
-		{"a table of zeros is no table of defaults", topology.Costs{Pairs: map[topology.ZonePair]topology.Cost{}}, home, abroad, 0},
+		{"a table of zeros is no table of defaults", zeros, home, abroad, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.costs.Between(c.from, c.to); got != c.want {

@@ -7,13 +7,16 @@ import (
 )
 
 func TestConditionsThatAreMissingMeanWhatKubeProxyTakesThemFor(t *testing.T) {
+	all := func(c topology.Condition) topology.Conditions {
+		return topology.Conditions{Ready: c, Serving: c, Terminating: c}
+	}
 	for _, c := range []struct {
 		conditions                  topology.Conditions
 		ready, serving, terminating bool
 	}{
 		{topology.Conditions{}, true, true, false},
-		{topology.Conditions{Ready: topology.True, Serving: topology.True, Terminating: topology.True}, true, true, true},
-		{topology.Conditions{Ready: topology.False, Serving: topology.False, Terminating: topology.False}, false, false, false},
+		{all(topology.True), true, true, true},
+		{all(topology.False), false, false, false},
 		{topology.Conditions{Ready: topology.False}, false, true, false},
 		{topology.Conditions{Serving: topology.False}, true, false, false},
 		{topology.Conditions{Terminating: topology.True}, true, true, true},

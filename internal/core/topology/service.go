@@ -50,7 +50,7 @@ type Service struct {
 	ExternallyAccessible bool // has a node port, a load-balancer address in VIP mode or an external IP
 	Headless             bool
 	Overflow             OverflowSettings
-	OverloadLimit        float64      // expected overload that plans allow, 0.2 is 20 % above the fair part; 0: the default
+	OverloadLimit        float64      // expected overload that plans may allow: 0.2 is 20 % above the fair part; 0: default
 	Demand               []ZoneDemand // where the traffic starts, sorted by zone; empty: not told
 	Endpoints            []Endpoint   // sorted by CompareEndpoints, both families, every condition
 }

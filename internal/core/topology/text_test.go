@@ -155,8 +155,10 @@ func TestBrokenTextIsRefusedWithItsPlaceAndAWayOut(t *testing.T) {
 		{"service web; endpoints a:1{pod=x", `1:24 "a:1{pod=x" has no closing brace at its end: write {KEY=VALUE,…}`},
 		{"service web; endpoints a:1{x=1}", `1:28 unknown detail "x": want cluster=, pod= or ports=`},
 		{"service web; endpoints a:2 10.0.0.2=b:1", `1:28 endpoint 10.0.0.2 is there already: give this one another address`},
-		{"service web; endpoints 255.255.255.255=a:2", `1:24 2 addresses from the first do not exist: write a smaller number`},
-		{"service web; endpoints fe80::1%eth0=a:2", `1:24 bad address "fe80::1%eth0": want IPv4 or IPv6, as in 10.0.0.1 or fd00::1`},
+		{"service web; endpoints 255.255.255.255=a:2", "" +
+			`1:24 2 addresses from the first do not exist: write a smaller number`},
+		{"service web; endpoints fe80::1%eth0=a:2", "" +
+			`1:24 bad address "fe80::1%eth0": want IPv4 or IPv6, as in 10.0.0.1 or fd00::1`},
 		{"nodes \xff:1", `1:1 the text is not UTF-8: save it as UTF-8`},
 	} {
 		_, err := topology.ParseSnapshot(c.text)
@@ -226,7 +228,8 @@ func TestListsAreInverse(t *testing.T) {
 
 func FuzzSnapshotText(f *testing.F) {
 	f.Add("nodes a:4 eu/b:0.5x2!^ n=-:?; costs a>b=3; service x/y port=http:80+3->8080/UDP@h ip=10.96.0.1 mode=Auto")
-	f.Add("service web drain=a@2026-11-20T12:00:00Z demand=a:1\nendpoints a:3 b:1!>a,@n v6=-:1(t?f)@n{cluster=w,pod=a/b,ports=-}")
+	f.Add("service web drain=a@2026-11-20T12:00:00Z demand=a:1\n" +
+		"endpoints a:3 b:1!>a,@n v6=-:1(t?f)@n{cluster=w,pod=a/b,ports=-}")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := topology.ParseSnapshot(text)
 		if err != nil {

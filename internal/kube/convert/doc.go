@@ -1,7 +1,7 @@
 // Package convert turns Kubernetes objects into weir's nouns.
 //
-// Its functions are total: any object gives a value. What is wrong with an object is a Problem; the part that is wrong is
-// left out or replaced by its default, and the rest goes on. The package reads no file and asks no API server.
+// Its functions are total: any object gives a value. What is wrong with an object is a Problem; the part that is wrong
+// is left out or replaced by its default, and the rest goes on. The package reads no file and asks no API server.
 package convert
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Service converts a Service without its endpoints; nil for type ExternalName, which has none. What the API server would
-// have defaulted is defaulted here too, so that a manifest written by hand means the same before and after it was
+// Service converts a Service without its endpoints; nil for type ExternalName, which has none. What the API server
+// would have defaulted is defaulted here too, so that a manifest written by hand means the same before and after it was
 // applied.
 func Service(s *corev1.Service, o Options) (*topology.Service, []Problem) {
 	p := problems{object: serviceRef(s)}
@@ -46,8 +46,8 @@ func namespace(s string) string {
 	return s
 }
 
-// isExternallyAccessible follows kube-proxy: a node port, a load balancer address that nodes see as a destination, or an
-// external IP.
+// isExternallyAccessible follows kube-proxy: a node port, a load balancer address that nodes see as a destination, or
+// an external IP.
 func isExternallyAccessible(s *corev1.Service) bool {
 	return len(s.Spec.ExternalIPs) > 0 ||
 		slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.NodePort > 0 }) ||

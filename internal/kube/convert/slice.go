@@ -27,13 +27,13 @@ func ZonesOf(nodes []topology.Node) Zones {
 
 // Slices converts the EndpointSlices of one Service, of both families, to its endpoints in no particular order.
 //
-// Only the first address of an endpoint counts, as in kube-proxy. A condition that is missing stays unknown. An endpoint
-// without a zone has that of its node. Slices of type FQDN, endpoints without an address and ports without a number are
-// reported and left out.
+// Only the first address of an endpoint counts, as in kube-proxy. A condition that is missing stays unknown. An
+// endpoint without a zone has that of its node. Slices of type FQDN, endpoints without an address and ports without a
+// number are reported and left out.
 //
 // Several slices may hold the same address. Each of its ports is then taken from one endpoint only: from one that is
-// ready before one that is not, from one that stays before one that terminates, and else from the slice that comes first
-// by name. kube-proxy lets the slice that it happens to read last win.
+// ready before one that is not, from one that stays before one that terminates, and else from the slice that comes
+// first by name. kube-proxy lets the slice that it happens to read last win.
 func Slices(list []*discoveryv1.EndpointSlice, zones Zones) ([]topology.Endpoint, []Problem) {
 	list = slices.SortedFunc(slices.Values(list), func(a, b *discoveryv1.EndpointSlice) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -140,7 +140,7 @@ func (p *problems) endpoint(field string, de *discoveryv1.Endpoint) topology.End
 		},
 	}
 	if ref := de.TargetRef; ref != nil && ref.Kind == "Pod" {
-		e.Pod = namespace(ref.Namespace) + "/" + ref.Name
+		e.Pod = cmp.Or(ref.Namespace, p.object.Namespace) + "/" + ref.Name
 	}
 	if de.Hints == nil {
 		return e
