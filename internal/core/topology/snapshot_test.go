@@ -11,7 +11,7 @@ import (
 
 func TestOrderOfTheInputDoesNotMatter(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
+	for range 100 {
 		want := randomSnapshot(random)
 		shuffled, err := topology.ParseSnapshot(want.String()) // a copy that shares nothing
 		if err != nil {

@@ -187,7 +187,7 @@ func TestTextCannotFillTheMemory(t *testing.T) {
 
 func TestParseAndPrintAreInverse(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 1000 {
+	for range 300 {
 		want := randomSnapshot(random)
 		text := want.String()
 		got, err := topology.ParseSnapshot(text)
@@ -205,7 +205,7 @@ func TestParseAndPrintAreInverse(t *testing.T) {
 
 func TestListsAreInverse(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 500 {
+	for range 100 {
 		s := randomSnapshot(random)
 		nodes, err := topology.ParseNodes(topology.FormatNodes(s.Nodes))
 		if err != nil {
