@@ -23,6 +23,9 @@ func auto(p *prepared) allotment {
 	if total(minimums) > len(p.ready) {
 		return allotment{reasons: []reason.Reason{l.tooHigh()}}
 	}
+	if lost := p.withoutZone(); len(lost) > 0 {
+		return allotment{reasons: []reason.Reason{reason.New(reason.EndpointsWithoutZone, lost...)}}
+	}
 	kept := l.keep()
 	l.settle()
 	if kept == 0 {
@@ -49,7 +52,7 @@ func (p *prepared) start() float64 { return p.Limits.Start - tolerance }
 // stop is the highest expected overload with which hints stay: at most the limit.
 func (p *prepared) stop() float64 { return p.Limits.Stop + tolerance }
 
-// autoObstacles lists what forbids hints whatever the counts are; the order is that of the upstream controller.
+// autoObstacles lists what forbids hints before any split is tried.
 func (p *prepared) autoObstacles() []reason.Reason {
 	if p.Service.InternalPolicy == topology.PolicyLocal || p.Service.ExternalPolicy == topology.PolicyLocal {
 		return []reason.Reason{reason.New(reason.PolicyIsLocal)}
@@ -72,9 +75,6 @@ func (p *prepared) autoObstacles() []reason.Reason {
 		return []reason.Reason{reason.New(reason.TooFewEndpoints).
 			With("endpoints", float64(len(p.ready)), reason.Count).
 			With("zones", float64(zones), reason.Count)}
-	}
-	if lost := p.withoutZone(); len(lost) > 0 {
-		return []reason.Reason{reason.New(reason.EndpointsWithoutZone, lost...)}
 	}
 	return nil
 }

@@ -178,7 +178,7 @@ func TestNothingGoesToUnreadyEndpoints(t *testing.T) {
 			// kube-proxy's last resorts: none is ready anywhere, or none on the node under policy Local.
 			lastResort := !anyReady || in.Service.InternalPolicy == topology.PolicyLocal
 			for _, row := range p.Zones {
-				if row.Endpoints[i] != 0 && !(lastResort && e.IsServing() && e.IsTerminating()) {
+				if row.Endpoints[i] != 0 && (!lastResort || !e.IsServing() || !e.IsTerminating()) {
 					t.Errorf("unready %s gets %v of %s:\n%s", e.Addr, row.Endpoints[i], row.Zone, &p)
 				}
 			}
