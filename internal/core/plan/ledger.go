@@ -7,9 +7,6 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// nowhere is the zone of an endpoint that is not allotted yet.
-const nowhere = -1
-
 // ledger allots each ready endpoint to one zone. Zones are rows of prepared.zones; those without demand get nothing.
 type ledger struct {
 	p       *prepared

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,9 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
+
+// nowhere stands for a zone that an endpoint does not have.
+const nowhere = -1
 
 // prepared is an Input with everything looked up once that the modes need. Its Limits and Costs are filled in. A mode
 // reads it and writes to none of it.
@@ -18,7 +22,7 @@ type prepared struct {
 	// endpoints are copies of the family's endpoints, in the service's order; their hints are those before planning.
 	endpoints []topology.Endpoint
 	ready     []int            // the ready ones, as ascending indexes into endpoints
-	home      []int            // for each endpoint its own zone, as an index into zones; -1: in none of them
+	home      []int            // for each endpoint its own zone, as an index into zones; nowhere: in none of them
 	before    []topology.Hints // for each endpoint the hints of the plan before, or those it carries; zero: it is new
 	hinted    bool             // whether the service was hinted before
 
@@ -73,7 +77,7 @@ func (p *prepared) gather() {
 			p.endpoints = append(p.endpoints, all[i])
 		}
 	}
-	if !slices.IsSortedFunc(p.endpoints, compareWhole) {
+	if !sorted(p.endpoints) {
 		slices.SortFunc(p.endpoints, compareWhole)
 	}
 	p.ready = make([]int, 0, len(p.endpoints))
@@ -82,6 +86,17 @@ func (p *prepared) gather() {
 			p.ready = append(p.ready, i)
 		}
 	}
+}
+
+// sorted looks at the addresses first, which nearly always decide: an endpoint is too large to be passed around.
+func sorted(endpoints []topology.Endpoint) bool {
+	for i := 1; i < len(endpoints); i++ {
+		a, b := &endpoints[i-1], &endpoints[i]
+		if a.Addr.Compare(b.Addr) >= 0 && compareWhole(*a, *b) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // compareWhole orders endpoints as a Service does, and then by everything that planning looks at, so that two owners of
@@ -115,7 +130,11 @@ func (p *prepared) recall() {
 	p.hinted = p.Previous.Hinted
 	earlier := p.Previous.Endpoints
 	for i, j := 0, 0; i < len(p.endpoints) && j < len(earlier); {
-		switch c := topology.CompareEndpoints(p.endpoints[i], earlier[j]); {
+		c := p.endpoints[i].Addr.Compare(earlier[j].Addr)
+		if c == 0 {
+			c = topology.CompareEndpoints(p.endpoints[i], earlier[j])
+		}
+		switch {
 		case c < 0:
 			i++
 		case c > 0:
@@ -130,43 +149,34 @@ func (p *prepared) recall() {
 // measure finds the zones, where the demand comes from, and where the endpoints are.
 func (p *prepared) measure() {
 	told := p.told()
-	p.zones = make([]topology.Zone, 0, len(told)+1)
+	rows := make(map[topology.Zone]int, len(told)+1)
 	for _, d := range told {
-		p.zones = append(p.zones, d.Zone)
-	}
-	known := make(map[topology.Zone]int, len(told)+1)
-	for _, z := range p.zones {
-		known[z] = 0
+		rows[d.Zone] = 0
 	}
 	for _, i := range p.ready {
-		z := p.endpoints[i].Zone
-		if _, ok := known[z]; !ok && z != "" {
-			known[z] = 0
-			p.zones = append(p.zones, z)
+		if z := p.endpoints[i].Zone; z != "" {
+			rows[z] = 0
 		}
 	}
-	slices.Sort(p.zones)
-	for i, z := range p.zones {
-		known[z] = i
+	p.zones = slices.Sorted(maps.Keys(rows))
+	for row, z := range p.zones {
+		rows[z] = row
 	}
 
 	p.home = make([]int, len(p.endpoints))
 	p.readyIn = make([]int, len(p.zones))
 	for i := range p.endpoints {
-		e := &p.endpoints[i]
-		row, ok := known[e.Zone]
-		if !ok || e.Zone == "" {
-			p.home[i] = -1
-			continue
-		}
-		p.home[i] = row
-		if e.IsReady() {
+		row, ok := rows[p.endpoints[i].Zone]
+		if !ok {
+			row = nowhere
+		} else if p.endpoints[i].IsReady() {
 			p.readyIn[row]++
 		}
+		p.home[i] = row
 	}
 	p.demand = make([]Share, len(p.zones))
 	for _, d := range told {
-		p.demand[known[d.Zone]] = d.Share
+		p.demand[rows[d.Zone]] = d.Share
 	}
 	if len(told) == 0 {
 		p.guess()

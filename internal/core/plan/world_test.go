@@ -132,5 +132,7 @@ func codes(reasons []reason.Reason) string {
 // newRandom gives the same numbers in every run; a failure can be repeated.
 func newRandom(tb testing.TB) *rand.Rand {
 	tb.Helper()
-	return rand.New(rand.NewPCG(1, 2))
+	return newRandomSeeded(2)
 }
+
+func newRandomSeeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(1, seed)) }
