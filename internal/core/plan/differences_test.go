@@ -80,6 +80,9 @@ func explain(p pair, ours, theirs answer) (difference, *pair) {
 	if d, next := explainByInput(p, ours, theirs); d != "" {
 		return d, next
 	}
+	if tied(p.theirs, ours, theirs) {
+		return anotherOfATie, nil
+	}
 	if hasHints(p.ours) {
 		if d := explainByMemory(p, ours, theirs); d != "" {
 			return d, &pair{ours: forgetful(p.ours), theirs: forgetful(p.theirs)}
@@ -138,18 +141,25 @@ func explainByMemory(p pair, ours, theirs answer) difference {
 }
 
 func explainByCounts(p pair, ours, theirs answer) difference {
-	share := shares(p.theirs)
 	switch {
-	case tied(p.theirs, ours, theirs):
-		return anotherOfATie
 	case hasStranger(p.ours) && ours.hinted && theirs.hinted:
 		return strangersServe
 	case onBoundary(p.ours):
 		return belowNotAt
-	case ours.hinted && theirs.hinted && worst(p.theirs, theirs) > 0.2 && len(share) > 0:
+	case ours.hinted && theirs.hinted && mayFallShort(p.theirs):
 		return minimumsHold
 	}
 	return ""
+}
+
+// mayFallShort tells whether upstream, however it breaks its ties, may leave a zone below its minimum.
+func mayFallShort(v vector) bool {
+	for range 30 {
+		if worst(v, upstreamAnswer(v)) > 0.2 {
+			return true
+		}
+	}
+	return false
 }
 
 // shares gives the zones' shares of CPU; nil when a node lacks something or only one zone has nodes.
