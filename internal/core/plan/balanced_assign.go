@@ -1,7 +1,7 @@
 package plan
 
 // keepFor is how much cheaper new hints have to be, as mean cost of a request, before those from before are given up:
-// it spares writes to every node for differences that no bill shows. The change of churn is in ADR-0005.
+// it spares writes to every node for differences that no bill shows. What it does to churn is in ADR-0005.
 const keepFor = 0.01
 
 // keep looks at what is there: endpoints keep their hints, new ones serve their own zone. It stays while the expected

@@ -81,7 +81,7 @@ func newPuzzle(p *prepared) (*puzzle, *translation) {
 	for i, zone := range p.zones {
 		row := costs[i*len(homes) : (i+1)*len(homes)]
 		for h := range homes {
-			row[h] = float64(p.cost(zone, &p.endpoints[first[h]]))
+			row[h] = max(0, float64(p.cost(zone, &p.endpoints[first[h]]))) // a negative cost would never be done saving
 		}
 		if b := t.bit[i]; b >= 0 {
 			z.cost[b] = row
