@@ -22,33 +22,24 @@ func (p *puzzle) needs() (needs []int, sum int) {
 	return needs, sum
 }
 
-// singles gives every endpoint one hint, so that each zone has at least what it needs, as cheaply as possible. The needs
-// must not be more than there are endpoints.
+// singles gives every endpoint one hint, so that each zone has at least what it needs: its own endpoints first, then
+// others as cheaply as possible. The needs must not be more than there are endpoints.
 //
-// With one cost for all crossings no layout within the limit is cheaper: a zone that needs n endpoints and has k keeps
-// k/n of its traffic, and no hint can keep more.
+// No layout within the limit keeps more in zone: a zone that needs n endpoints and has k keeps k/n of its traffic, and
+// no hint can keep more. With one cost for all crossings none is cheaper either.
 func (p *puzzle) singles(needs []int) *layout {
-	t := transportation{
-		supply: make([]float64, len(p.demand)),
-		room:   make([]float64, len(p.ready)),
-		cost:   make([][]float64, len(p.demand)),
-	}
-	costs := make([]float64, len(p.demand)*len(p.ready))
-	for z, need := range needs {
-		t.supply[z] = float64(need)
-		t.cost[z] = costs[z*len(p.ready) : (z+1)*len(p.ready)]
-		for h := range p.ready {
-			t.cost[z][h] = p.demand[z] / float64(max(need, 1)) * p.cost[z][h]
+	l := newLayout(p)
+	spare, lack := slices.Clone(p.ready), slices.Clone(needs)
+	for h, own := range p.own {
+		if own >= 0 {
+			n := min(spare[h], lack[own])
+			l.add(h, zoneSet(0).with(own), n)
+			spare[h] -= n
+			lack[own] -= n
 		}
 	}
-	for h, ready := range p.ready {
-		t.room[h] = float64(ready)
-	}
-	flow := t.solve()
-	l := newLayout(p)
-	spare := slices.Clone(p.ready)
-	for z := range flow {
-		for h, endpoints := range flow[z] {
+	for z, row := range p.lend(needs, lack, spare) {
+		for h, endpoints := range row {
 			n := int(math.Round(endpoints))
 			l.add(h, zoneSet(0).with(z), n)
 			spare[h] -= n
@@ -60,7 +51,32 @@ func (p *puzzle) singles(needs []int) *layout {
 	return l
 }
 
-// spare places endpoints that nobody needs where they add least to the cost, mostly at home, and among such places where
+// lend sends spare endpoints to the zones that lack some; nil when none does.
+func (p *puzzle) lend(needs, lack, spare []int) [][]float64 {
+	if !slices.ContainsFunc(lack, func(n int) bool { return n > 0 }) {
+		return nil
+	}
+	t := transportation{
+		supply: make([]float64, len(lack)),
+		room:   make([]float64, len(spare)),
+		cost:   make([][]float64, len(lack)),
+	}
+	costs := make([]float64, len(lack)*len(spare))
+	for z, n := range lack {
+		t.supply[z] = float64(n)
+		t.cost[z] = costs[z*len(spare) : (z+1)*len(spare)]
+		for h := range spare { // an endpoint gets this much of the zone's traffic
+			t.cost[z][h] = p.demand[z] / float64(max(needs[z], 1)) * p.cost[z][h]
+		}
+	}
+	for h, n := range spare {
+		t.room[h] = float64(n)
+	}
+	return t.solve()
+}
+
+// spare places endpoints that nobody needs. They serve their own zone, unless they cost nothing in a zone that has no
+// endpoints and help more there. Those without a zone go where they add least to the cost, and among such places where
 // they help most.
 func (p *puzzle) spare(l *layout, home, count int) {
 	if own := p.own[home]; own >= 0 && !l.freeToHelp(home) {
@@ -68,14 +84,14 @@ func (p *puzzle) spare(l *layout, home, count int) {
 		return
 	}
 	for range count {
-		best, least, most := 0, math.Inf(1), 0.0
+		best, least, most := -1, math.Inf(1), 0.0
 		for z, demand := range p.demand {
-			if demand == 0 && p.own[home] != z {
+			if z != p.own[home] && (demand == 0 || p.own[home] >= 0 && !l.free(home, z)) {
 				continue
 			}
 			rate := demand / float64(l.hinted[z]+1)
 			more := rate * (p.cost[z][home] - l.costOf(z))
-			if more < least-dust || more < least+dust && rate > most+dust {
+			if best < 0 || more < least-dust || more < least+dust && rate > most+dust {
 				best, least, most = z, more, rate
 			}
 		}
@@ -83,14 +99,19 @@ func (p *puzzle) spare(l *layout, home, count int) {
 	}
 }
 
-// freeToHelp tells whether some zone other than its own would pay no more with an endpoint of this home than without.
+// freeToHelp tells whether an endpoint of this home could help another zone for nothing.
 func (l *layout) freeToHelp(home int) bool {
 	for z, demand := range l.demand {
-		if demand > 0 && z != l.own[home] && l.cost[z][home] <= l.costOf(z)+dust {
+		if demand > 0 && z != l.own[home] && l.free(home, z) {
 			return true
 		}
 	}
 	return false
+}
+
+// free tells whether a zone would pay no more with an endpoint of this home than without, nor keep less.
+func (l *layout) free(home, z int) bool {
+	return !slices.Contains(l.own, z) && l.cost[z][home] <= l.costOf(z)+dust
 }
 
 // costOf is the mean cost of a zone's requests.

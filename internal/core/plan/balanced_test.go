@@ -274,6 +274,10 @@ func TestBalancedKeepsAtLeastAsMuchInZoneAsAuto(t *testing.T) {
 		if random.IntN(2) == 0 {
 			in.Limits = plan.Limits{Start: 0.01 + random.Float64()/2}
 		}
+		if random.IntN(2) == 0 {
+			in.Survey.Regions = map[topology.Zone]string{"zone-a": "near", "zone-b": "near", "zone-c": "far", "zone-d": "far"}
+			in.Costs = topology.Costs{SameRegion: 1, OtherRegion: topology.Cost(1 + random.IntN(8))}
+		}
 		auto := plan.Compute(in)
 		if !auto.Hinted {
 			continue
