@@ -38,7 +38,7 @@ func (c *churn) check(t *testing.T, event string) {
 func TestBalancedRehintsFewEndpointsInTheMean(t *testing.T) {
 	random := newRandom(t)
 	var gone, come churn
-	for range 1000 {
+	for range 600 {
 		cpu := []int{1 + random.IntN(4), 1 + random.IntN(4), 1 + random.IntN(4)}
 		endpoints := make([]topology.Endpoint, 2+random.IntN(99))
 		for i := range endpoints {
@@ -62,7 +62,7 @@ func TestBalancedRehintsFewEndpointsInTheMean(t *testing.T) {
 // and one or two for each zone, are what the best ones differ in.
 func TestBalancedRehintsABoundedNumberAlongARandomWalk(t *testing.T) {
 	random := newRandom(t)
-	for range 100 {
+	for range 40 {
 		cpu := make([]int, 2+random.IntN(5))
 		for z := range cpu {
 			cpu[z] = 1 + random.IntN(8)

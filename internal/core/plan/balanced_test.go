@@ -223,7 +223,7 @@ func checkHints(t *testing.T, p *plan.Plan) {
 
 func TestBalancedHintsEveryReadyEndpointAndZone(t *testing.T) {
 	random := newRandom(t)
-	for range 3000 {
+	for range 1000 {
 		in := anyInput(random, topology.ModeBalanced)
 		p := plan.Compute(in)
 		if !p.Hinted {
@@ -269,7 +269,7 @@ func TestBalancedIsNeverWithoutHintsForAReadyEndpointInAZone(t *testing.T) {
 func TestBalancedKeepsAtLeastAsMuchInZoneAsAuto(t *testing.T) {
 	random := newRandom(t)
 	compared, more := 0, 0
-	for range 5000 {
+	for range 2000 {
 		in := usualInput(random, topology.ModeAuto)
 		if random.IntN(2) == 0 {
 			in.Limits = plan.Limits{Start: 0.01 + random.Float64()/2}
