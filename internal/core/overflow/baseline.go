@@ -7,7 +7,7 @@ const (
 	hours   = 24 // means of an hour that are remembered: a slow drift cannot teach the law to accept it within a day
 )
 
-// baseline learns what an answer takes when nothing is wrong (reference/overflow.md 4.2), from home while it is calm.
+// baseline learns what an answer takes when nothing is wrong (docs/overflow-law.md 2), from home while it is calm.
 //
 // Its history has two levels: slots of about a minute, of which the last hour is kept, and means of an hour, of which
 // the last day is kept. The baseline is the smallest of them all. An hour is a mean and not a minimum, because the
@@ -162,8 +162,8 @@ func (b *baseline) escape(k *Constants, dt float64) {
 	b.hour.squares *= factor * factor
 }
 
-// threshold is the slowdown at which home arms (4.3): the user's limit, or as far above normal as this client's own
-// estimate can be by chance, whichever is more. Before the baseline is settled it is as uncertain itself.
+// threshold is the slowdown at which home arms (docs/overflow-law.md 3): the user's limit, or as far above normal as this
+// client's own estimate can be by chance, whichever is more. Before the baseline is settled it is as uncertain itself.
 func (b *baseline) threshold(k *Constants, weight float64) float64 {
 	samples := weight + k.PriorCalm
 	variance := min(b.noise, k.NoiseMax) * weight / (samples * samples)

@@ -3,10 +3,11 @@ package overflow
 import "time"
 
 // Constants are the numbers of the law. This is their one home: each has its unit and its reason here. The law is not
-// sensitive to them (reference/overflow.md 4.9: halving or doubling any of them moves the share of bad requests under
-// stress between 8.1 and 9.5 %), so they are no settings; HomeSlowdown alone has a meaning for users, as Prefer.
+// sensitive to them (in the study behind docs/adr/0006-overflow-law.md, halving or doubling any of them moved the share of
+// bad requests under stress between 8.1 and 9.5 %), so they are no settings; HomeSlowdown alone has a meaning for users,
+// as Prefer. The numbers in the headings are sections of docs/overflow-law.md.
 type Constants struct {
-	// Sensor (4.1).
+	// Sensor (1).
 
 	// Cap: slowdown; the most that one request can say, and what a failure says: 8 failures in 100 move a zone as far
 	// as 56 % more latency
@@ -33,7 +34,7 @@ type Constants struct {
 	// DeliveredMax: the longest
 	DeliveredMax time.Duration
 
-	// Baseline (4.2).
+	// Baseline (2).
 
 	// SlotMin: a slot of the history counts from this age …
 	SlotMin time.Duration
@@ -58,7 +59,7 @@ type Constants struct {
 	// EscapeGood: delivered share below which nothing is accepted as normal: failures are not latency
 	EscapeGood float64
 
-	// Arming (4.3).
+	// Arming (3).
 
 	// HomeSlowdown: theta: how much slower than normal home may get before other zones are paid for
 	HomeSlowdown float64
@@ -77,7 +78,7 @@ type Constants struct {
 	// AllowMax: allowed rate over demand is never more: credit for a quiet time must not delay the next cut
 	AllowMax float64
 
-	// Home allowance (4.4).
+	// Home allowance (4).
 
 	// LoopGain: fraction of the excess delay corrected in one loop delay; 0.2 × a slope of 5 = 1, and a delayed
 	// integrator is stable below pi/2
@@ -122,7 +123,7 @@ type Constants struct {
 	DemandMin time.Duration
 	DemandMax time.Duration
 
-	// Other zones (4.5).
+	// Other zones (5).
 
 	// OutsiderSlowdown: theta_r: outsiders leave before residents begin to spill, so that overflow does not cascade
 	OutsiderSlowdown float64
@@ -155,7 +156,7 @@ type Constants struct {
 	// CloseTime: what a zone is allowed beyond its use fades in this time
 	CloseTime time.Duration
 
-	// Shedding (4.7).
+	// Shedding (7).
 
 	// ShedHome: slowdown of home above which, and …
 	ShedHome float64
@@ -178,8 +179,8 @@ type Constants struct {
 	IdleMax time.Duration
 }
 
-// DefaultConstants gives the constants of reference/overflow.md 4.9 and of the text around it. Those without a number
-// there are marked.
+// DefaultConstants gives the constants of the study behind docs/adr/0006-overflow-law.md. Those that it has no number for
+// are marked as ours.
 func DefaultConstants() Constants {
 	return Constants{
 		Cap: 8, MemorySamples: 16, MemoryBaselines: 2,

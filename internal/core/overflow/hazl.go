@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
-// The band and the pace of HAZL as documented and measured (reference/overflow.md 2.1 and 6.1).
+// The band and the pace of HAZL as documented and measured (docs/adr/0006-overflow-law.md).
 const (
 	hazlLow    = 0.8 // requests in flight for each active endpoint: BUOYANT_BALANCER_LOAD_LOW
 	hazlHigh   = 2.0 // BUOYANT_BALANCER_LOAD_HIGH

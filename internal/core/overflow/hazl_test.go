@@ -10,8 +10,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 )
 
-// The published measurement of reference/overflow.md 6.1: 30 requests a second from one client, three of nine endpoints
-// in its zone, answers in 1 ms; then 400 ms more for the three, for a minute.
+// The published measurement of docs/adr/0006-overflow-law.md: 30 requests a second from one client, three of nine
+// endpoints in its zone, answers in 1 ms; then 400 ms more for the three, for a minute.
 func measured() layout {
 	l := usual()
 	l.endpoints, l.clients, l.rates = []int{3, 3, 3}, []float64{1}, []float64{30, 0, 0}
@@ -104,7 +104,7 @@ func TestHazlModelAgreesWithThePublishedMeasurement(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		r := measure(t, seed, d, d, d)
 		t.Logf("seed %d: %+v", seed, r)
-		// Published 0.031, the reference's model 0.038: 30 requests a second times about a millisecond.
+		// Published 0.031, the study's model 0.038: 30 requests a second times about a millisecond.
 		between(t, "load at rest", r.rest, [2]float64{0.01, 0.08})
 		// Published 6.45, model 7.13; the band's top is 2.0 × 3 endpoints, so it cannot stay below.
 		between(t, "peak load", r.peak, [2]float64{6, 8.5})
@@ -120,7 +120,7 @@ func TestHazlModelAgreesWithThePublishedMeasurement(t *testing.T) {
 }
 
 func TestHazlSeesOfABrownoutWhatTheBalancerHasNotAvoided(t *testing.T) {
-	// Two of three endpoints get slower. Published peaks 4.7, 5.8 and 5.8, the reference's model 6.1, 6.4 and 6.8: the
+	// Two of three endpoints get slower. Published peaks 4.7, 5.8 and 5.8, the study's model 6.1, 6.4 and 6.8: the
 	// load grows far less than the delay, because the balancer avoids the slow ones.
 	for _, d := range []time.Duration{500, 750, 900} {
 		r := measure(t, 1, d*time.Millisecond, d*time.Millisecond)

@@ -14,7 +14,7 @@ type moment struct {
 	baseline float64 // seconds; 0: not known
 }
 
-// home decides how much of the demand its own zone is allowed (reference/overflow.md 4.4). What is kept is a rate and
+// home decides how much of the demand its own zone is allowed (docs/overflow-law.md 4). What is kept is a rate and
 // not a share: when demand jumps, the excess is elsewhere in the next step.
 type home struct {
 	armed     bool

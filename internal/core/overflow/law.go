@@ -7,7 +7,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// weir is the law of reference/overflow.md section 4, one for each client and service. It treats every zone as a path
+// weir is the law of docs/overflow-law.md, one for each client and service. It treats every zone as a path
 // with congestion control: the client learns what an answer takes when nothing is wrong, measures each zone as a
 // slowdown against that, and moves a share of its requests to the cheapest zone that is better.
 //

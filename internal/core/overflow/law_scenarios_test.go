@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// bounds are what the law has to keep in a scenario. They come from the tables of reference/overflow.md 6.2 and 6.3,
+// bounds are what the law has to keep in a scenario. They come from the tables of docs/adr/0006-overflow-law.md,
 // read as factors: the stress here lasts 30 s and not 60, so that what a transition costs weighs twice, and two seeds
 // see less than three. Where a number is not in the tables the comment says where it is from.
 type bounds struct {
@@ -40,7 +40,7 @@ func lawful() []bounds {
 	}
 }
 
-func TestLawKeepsWhatTheReferencePromises(t *testing.T) {
+func TestLawKeepsWhatTheStudyPromises(t *testing.T) {
 	for _, b := range lawful() {
 		t.Run(b.scenario, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +101,7 @@ func TestStaticDrownsAndRandomPays(t *testing.T) {
 }
 
 func TestTrafficComesHomeAfterTheStress(t *testing.T) {
-	// 0.6 to 3.8 s after overload, 11 to 23 s after an evacuation, in the reference; here with room for single seeds.
+	// 0.6 to 3.8 s after overload, 11 to 23 s after an evacuation, in the study; here with room for single seeds.
 	const overload, evacuation = 8 * time.Second, 40 * time.Second
 	for _, c := range []struct {
 		scenario string
@@ -123,7 +123,7 @@ func TestTrafficComesHomeAfterTheStress(t *testing.T) {
 }
 
 func TestNeighboursKeepTheirLatency(t *testing.T) {
-	// The p99 of the other zones' clients while one zone is overloaded and another is nearly: 128 ms in the reference,
+	// The p99 of the other zones' clients while one zone is overloaded and another is nearly: 128 ms in the study,
 	// 970 ms with Hazl.
 	sc := named("hot neighbour")
 	law := sc.run(t, policy{name: "Weir"}, shortCourse(), 1).neighbourP99

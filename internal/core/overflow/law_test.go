@@ -164,7 +164,7 @@ func TestSlowAloneIsNotShed(t *testing.T) {
 }
 
 func TestWhatNoZoneDeliversIsShedIfWanted(t *testing.T) {
-	// A zone is lost at 75 % load: the others would need 112 %. In the reference the good answers go from 2 to 22 %, the
+	// A zone is lost at 75 % load: the others would need 112 %. In the study the good answers go from 2 to 22 %, the
 	// answers from 67 to 89 %.
 	sc := lost("zone lost at 75 %", time.Second)
 	sc.layout.rates = []float64{900, 900, 900}

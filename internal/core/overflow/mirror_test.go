@@ -11,7 +11,7 @@ import (
 )
 
 // mirror is the model's balancer: the strategy under test, counters as the pool keeps them, and the simplest pick that
-// does what reference/overflow.md 4.6 says.
+// does what docs/overflow-law.md 6 says.
 type mirror struct {
 	w        *world
 	strategy overflow.Strategy

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The model of reference/overflow.md 6.1: clients send Poisson traffic to endpoints with a few workers, a FIFO queue
+// The model of docs/adr/0006-overflow-law.md: clients send Poisson traffic to endpoints with a few workers, a FIFO queue
 // and lognormal service times, over a network with a round trip, and give up after a timeout. One heap of events, one
 // seeded generator for each actor, no goroutines: the same seed gives the same run.
 

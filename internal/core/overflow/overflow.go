@@ -93,7 +93,7 @@ type GroupStatus struct {
 // State is where the client's zone stands.
 type State uint8
 
-// The states of reference/overflow.md 4.8.
+// The states of docs/overflow-law.md 8.
 const (
 	Calm State = iota
 	Overflow

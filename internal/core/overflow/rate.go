@@ -28,7 +28,7 @@ func (r *rate) perSecond() float64 {
 // is divided by it, so an estimate that is too low keeps too much at home.
 type demand struct{ fast, slow rate }
 
-// slowDemand is how much longer the slow mean remembers than the fast one; ours, the reference names no number.
+// slowDemand is how much longer the slow mean remembers than the fast one; ours, the study names no number.
 const slowDemand = 4
 
 func (d *demand) step(k *Constants, n, dt float64) {

@@ -12,14 +12,14 @@ import (
 // course is how long the parts of a run take: calm, stress, and a while after it.
 type course struct{ calm, stress, after time.Duration }
 
-// The courses: that of the reference, and one that is long enough to see what tests look at.
+// The courses: that of the study, and one that is long enough to see what tests look at.
 func fullCourse() course  { return course{20 * time.Second, 60 * time.Second, 25 * time.Second} }
 func shortCourse() course { return course{12 * time.Second, 30 * time.Second, 20 * time.Second} }
 
 // never stands for a moment that did not come.
 const never = -time.Second
 
-// goodWithin is how soon an answer has to come to be good: five times the service time, as in the reference.
+// goodWithin is how soon an answer has to come to be good: five times the service time, as in the study.
 const goodWithin = 100 * time.Millisecond
 
 // policy is a strategy in the model.

@@ -13,7 +13,7 @@ type scenario struct {
 	affected   []int          // zones whose clients count
 }
 
-// scenarios are those of reference/overflow.md 6.2 and 6.3 that show something of their own. In zone 0 unless said
+// scenarios are those of docs/adr/0006-overflow-law.md that show something of their own. In zone 0 unless said
 // otherwise.
 func scenarios() []scenario {
 	return []scenario{

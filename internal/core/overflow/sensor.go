@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// sensor is what a client knows of one group (reference/overflow.md 4.1): one number that sees latency, failures and
+// sensor is what a client knows of one group (docs/overflow-law.md 1): one number that sees latency, failures and
 // the age of requests still unanswered, and how much of what was sent came back.
 type sensor struct {
 	weight, sum float64 // decayed number of samples, and sum of their slowdowns

@@ -2,7 +2,7 @@ package overflow
 
 import "math"
 
-// shedding moves the share of requests that are rejected (reference/overflow.md 4.7): what nobody can take, and only on
+// shedding moves the share of requests that are rejected (docs/overflow-law.md 7): what nobody can take, and only on
 // evidence that answers are being lost, not merely slow. A share of 0.3 of the gap is added every 100 ms, and taken
 // back more slowly than that, so that what is rejected does not swing.
 func (w *weir) shedding(m moment, over float64) {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
-// story is what people are told: the state, and why and when it was entered (reference/overflow.md 4.8).
+// story is what people are told: the state, and why and when it was entered (docs/overflow-law.md 8).
 type story struct {
 	begun  bool
 	state  State

@@ -26,7 +26,7 @@ func BenchmarkScenarios(b *testing.B) {
 	}
 }
 
-// mean runs a scenario with several seeds. A moment that never came counts as 30 s, as in the reference.
+// mean runs a scenario with several seeds. A moment that never came counts as 30 s, as in the study.
 func mean(tb testing.TB, sc scenario, p policy, seeds ...uint64) result {
 	tb.Helper()
 	const missed = 30 * time.Second

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// spill is what another zone is allowed to take of home's excess (reference/overflow.md 4.5).
+// spill is what another zone is allowed to take of home's excess (docs/overflow-law.md 5).
 type spill struct {
 	open    bool
 	allowed float64 // requests per second
