@@ -139,13 +139,20 @@ func (m moment) interval(z *zone) float64 {
 }
 
 // waterfall orders the other groups: cheapest first, and those of equal cost by a number of the client, so that not all
-// clients meet in the same zone.
+// clients meet in the same zone. The number turns the order of their names, not the order given: a caller that turns it
+// by the same number would undo it. 0 keeps the order given.
 func waterfall(groups []Group, rotate uint64) []int {
 	order := make([]int, 0, len(groups))
 	for i := 1; i < len(groups); i++ {
 		order = append(order, i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(groups[a].Cost, groups[b].Cost) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		g, h := &groups[a], &groups[b]
+		if g.Cost != h.Cost || rotate == 0 {
+			return cmp.Compare(g.Cost, h.Cost)
+		}
+		return cmp.Or(cmp.Compare(g.Zone, h.Zone), cmp.Compare(g.Cluster, h.Cluster))
+	})
 	for first := 0; first < len(order); {
 		next := first + 1
 		for next < len(order) && groups[order[next]].Cost == groups[order[first]].Cost {
