@@ -14,6 +14,7 @@ import (
 // does what docs/overflow-law.md 6 says.
 type mirror struct {
 	w        *world
+	zone     int
 	strategy overflow.Strategy
 	scene    overflow.Scene
 	decision overflow.Decision
@@ -50,7 +51,7 @@ type peer struct {
 
 func newMirror(w *world, client int, s overflow.Strategy, o mirrorOptions) *mirror {
 	c := w.callers[client]
-	m := &mirror{w: w, strategy: s, options: o, random: w.random(3, client)}
+	m := &mirror{w: w, zone: c.zone, strategy: s, options: o, random: w.random(3, client)}
 	m.peers = make([]peer, len(w.servers))
 	m.group = make([]int, len(w.servers))
 	m.u = m.random.Float64()
@@ -104,7 +105,19 @@ func (m *mirror) reset() {
 }
 
 // Pick implements balancer.
-func (m *mirror) Pick(now time.Duration) int {
+func (m *mirror) Pick(now time.Duration, r *request) int {
+	e := m.pick(now)
+	if e < 0 {
+		return e
+	}
+	m.peers[e].inFlight++
+	m.counters.Groups[m.group[e]].Sent++
+	r.slot = len(m.open)
+	m.open = append(m.open, r)
+	return e
+}
+
+func (m *mirror) pick(now time.Duration) int {
 	if m.options.union {
 		var all []int
 		for _, r := range m.decision.Routes {
@@ -174,13 +187,6 @@ func (m *mirror) load(e int, now time.Duration) float64 {
 		return p.ewma * math.Exp(-(now-p.heard).Seconds()/decay) * pending
 	}
 	return pending * (p.slowdowns + 2) / (p.n + 2)
-}
-
-func (m *mirror) started(r *request) {
-	m.peers[r.server].inFlight++
-	m.counters.Groups[m.group[r.server]].Sent++
-	r.slot = len(m.open)
-	m.open = append(m.open, r)
 }
 
 // Done implements balancer.
@@ -321,11 +327,14 @@ func (m *mirror) ages() {
 	}
 }
 
-// remove takes a zone's endpoints out of the client's scene, as discovery does.
-func (m *mirror) remove(zone int) {
-	name := topology.Zone(rune('a' + zone))
-	m.scene.Groups = slices.DeleteFunc(slices.Clone(m.scene.Groups), func(g overflow.Group) bool {
-		return g.Zone == name
-	})
+// Discover implements balancer.
+func (m *mirror) Discover(_ time.Duration, usable func(*server) bool) {
+	m.scene = sceneOf(m.w, m.zone)
+	for g := range m.scene.Groups {
+		m.scene.Groups[g].Endpoints = slices.DeleteFunc(m.scene.Groups[g].Endpoints, func(e int) bool {
+			return !usable(m.w.servers[e])
+		})
+	}
+	m.scene.Groups = slices.DeleteFunc(m.scene.Groups, func(g overflow.Group) bool { return len(g.Endpoints) == 0 })
 	m.reset()
 }

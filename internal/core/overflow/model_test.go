@@ -4,17 +4,20 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/weir-lb/weir/internal/core/pick"
 )
 
 // The model of docs/adr/0006-overflow-law.md: clients send Poisson traffic to endpoints with a few workers, a FIFO queue
 // and lognormal service times, over a network with a round trip, and give up after a timeout. One heap of events, one
 // seeded generator for each actor, no goroutines: the same seed gives the same run.
 
-// balancer chooses endpoints for one client. The model has its own (mirror); the real pool can be put in its place.
+// balancer chooses endpoints for one client: mirror, the model's own, or pooled, the real pool.
 type balancer interface {
-	Pick(now time.Duration) int // index of an endpoint; -1: rejected
+	Pick(now time.Duration, r *request) int // index of an endpoint; -1: rejected
 	Done(now time.Duration, r *request)
 	Tick(now time.Duration)
+	Discover(now time.Duration, usable func(*server) bool) // which endpoints there are
 }
 
 // layout is a world before it runs.
@@ -86,8 +89,9 @@ type request struct {
 	sent           time.Duration
 	poll           bool
 	done, ok       bool
-	slot           int // where the balancer keeps it
-	overdue        bool
+	slot           int         // mirror: where it is kept
+	overdue        bool        // mirror: counted as failed
+	ticket         pick.Ticket // pooled
 }
 
 // The kinds of events.
@@ -167,13 +171,9 @@ func (w *world) gap(c *caller) time.Duration {
 func (w *world) send(index int) {
 	c := w.callers[index]
 	r := &request{caller: index, sent: w.now, poll: w.polls > 0 && c.random.Float64() < w.polls}
-	r.server = -1
-	if r.server = c.Pick(w.now); r.server < 0 {
+	if r.server = c.Pick(w.now, r); r.server < 0 {
 		w.watch(r, 0)
 		return
-	}
-	if m, ok := c.balancer.(*mirror); ok {
-		m.started(r)
 	}
 	w.events.push(event{at: w.now + w.timeout, kind: evFail, request: r})
 	s := w.servers[r.server]

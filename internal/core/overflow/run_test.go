@@ -27,6 +27,7 @@ type policy struct {
 	name    string
 	config  overflow.Config
 	options mirrorOptions
+	pooled  bool // choose endpoints with the real pool
 }
 
 // weir, hazl and the rest as the tables have them.
@@ -64,6 +65,9 @@ func (sc scenario) run(tb testing.TB, p policy, c course, seed uint64) result {
 		if err != nil {
 			tb.Fatal(err)
 		}
+		if p.pooled {
+			return newPooled(w, client, s)
+		}
 		return newMirror(w, client, s, p.options)
 	}
 	w := l.build()
@@ -81,25 +85,23 @@ func (sc scenario) events(c course) []at {
 		list = append(list, at{c.calm, sc.begin})
 	}
 	if sc.discovery > 0 && sc.discovery < c.stress {
-		list = append(list, at{c.calm + sc.discovery, func(w *world) {
-			for _, caller := range w.callers {
-				caller.balancer.(*mirror).remove(0)
-			}
-		}})
+		list = append(list, at{c.calm + sc.discovery, discover(func(s *server) bool { return s.zone > 0 })})
 	}
 	if sc.end != nil {
-		list = append(list, at{c.calm + c.stress, func(w *world) {
-			sc.end(w)
-			for i, caller := range w.callers {
-				m := caller.balancer.(*mirror)
-				if len(m.scene.Groups) < len(w.endpoints) {
-					m.scene = sceneOf(w, w.callers[i].zone)
-					m.reset()
-				}
-			}
-		}})
+		list = append(list, at{c.calm + c.stress, sc.end})
+	}
+	if sc.discovery > 0 {
+		list = append(list, at{c.calm + c.stress, discover(func(*server) bool { return true })})
 	}
 	return list
+}
+
+func discover(usable func(*server) bool) func(*world) {
+	return func(w *world) {
+		for _, c := range w.callers {
+			c.Discover(w.now, usable)
+		}
+	}
 }
 
 // tape is what happened, by tenths of a second of sending.
