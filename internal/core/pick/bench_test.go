@@ -39,12 +39,14 @@ func home(n int) []pick.Target {
 	return kept
 }
 
+// benchmarkPool is a pool that spills three of ten requests, and has been ticked at a high rate, as it would be.
 func benchmarkPool(n int, a pick.Algorithm) *pick.Pool {
 	p := pick.NewPool(pick.Options{
 		Zone: "zone-a", Random: rand.Uint64, Algorithm: a, Parallel: runtime.GOMAXPROCS(0),
 		Strategy: fixed{shares: []float64{0.7, 0.3}, baseline: time.Millisecond},
 	})
 	p.Update(0, targets(n))
+	shareOut(p, 20_000, plain)
 	p.Tick(time.Second)
 	return p
 }
@@ -116,6 +118,31 @@ func BenchmarkAlgorithms(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkNothingShared is what two processors can do at the same time here: work that touches nothing of each other.
+func BenchmarkNothingShared(b *testing.B) {
+	work := func(x uint64) uint64 {
+		for range 30 {
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+		return x
+	}
+	b.Run("alone", func(b *testing.B) {
+		x := uint64(1)
+		for b.Loop() {
+			x = work(x)
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			x := uint64(1)
+			for pb.Next() {
+				x = work(x)
+			}
+			runtime.KeepAlive(x)
+		})
+	})
 }
 
 // BenchmarkClock is what one clock read costs here.
