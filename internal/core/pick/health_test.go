@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/health"
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 )
 
@@ -209,6 +210,27 @@ func TestRemovedEndpointFreesItsPlace(t *testing.T) {
 	w.run(seconds(0.5), millis(1))
 	if !w.status(list[2].Addr).Out || !w.status(list[3].Addr).Out {
 		t.Errorf("two of four fail and do not both sit out: %+v", w.pool.Status().Endpoints)
+	}
+}
+
+func TestEndpointThatNobodyTriesGivesItsPlaceBack(t *testing.T) {
+	r := &recorder{decision: overflow.Decision{Routes: []overflow.Route{{Group: 0, Share: 0.5}, {Group: 1, Share: 0.5}}}}
+	p := pick.NewPool(pick.Options{Zone: "zone-a", Strategy: r})
+	list := targets(6)
+	p.Update(0, list)
+	w := &world{pool: p, answer: broken(list[1].Addr)}
+	w.run(seconds(0.5), millis(1))
+	if !w.status(list[1].Addr).Out {
+		t.Fatal("the broken endpoint of zone-b serves")
+	}
+	r.decision.Routes = []overflow.Route{{Group: 0, Share: 1}} // nothing goes to zone-b any more
+	w.run(seconds(30), millis(10))
+	if !w.status(list[1].Addr).Out {
+		t.Error("it is back before half a minute after its pause")
+	}
+	w.run(seconds(3), millis(10))
+	if w.status(list[1].Addr).Out {
+		t.Error("it still holds a place although nobody needs it")
 	}
 }
 

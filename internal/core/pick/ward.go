@@ -99,6 +99,11 @@ func (p *Pool) settle(m *member, now time.Duration) {
 		if now >= m.health.Until {
 			m.standing.CompareAndSwap(out, due)
 		}
+	case due:
+		// No request came by to try it, so nobody needs it; it must not hold a place that others may need.
+		if now >= m.health.Until+p.ward.rules.MaxPause {
+			m.restore()
+		}
 	}
 }
 
