@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -32,8 +33,10 @@ type Agent struct {
 	planner   planner
 	clock     func() time.Duration // since New, monotonic: the one origin of all pools
 
-	ready chan struct{}         // closes when the first snapshot is served
-	state atomic.Pointer[state] // what runs; nil before Ready
+	ready    chan struct{}         // closes when the first snapshot is served
+	draining atomic.Bool           // Run was told to end
+	ticked   atomic.Int64          // when the owner of pools and listeners last came round, on the clock
+	state    atomic.Pointer[state] // what runs; nil before Ready
 }
 
 // New makes an agent that will serve what snapshots holds.
@@ -83,6 +86,30 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { a.plan(ctx, worlds); return nil })
 	group.Go(func() error { newRunning(a).serve(ctx, worlds); return nil })
 	return group.Wait()
+}
+
+// Serving is nil while the agent takes requests: from the first snapshot until it is told to end.
+func (a *Agent) Serving() error {
+	switch {
+	case a.draining.Load():
+		return errors.New("draining")
+	case a.state.Load() == nil:
+		return errors.New("no snapshot is served yet")
+	default:
+		return nil
+	}
+}
+
+// stuckAfter is far above what the largest change of a cluster takes to apply.
+const stuckAfter = 30 * time.Second
+
+// Alive is nil unless pools and listeners were left alone for so long that only a new start helps.
+func (a *Agent) Alive() error {
+	last := time.Duration(a.ticked.Load())
+	if idle := a.clock() - last; idle > stuckAfter && !a.draining.Load() {
+		return fmt.Errorf("pools were last ticked %v ago", idle)
+	}
+	return nil
 }
 
 // Ready closes when the first snapshot is served: each of its listeners is open or its failure is reported.

@@ -65,6 +65,7 @@ func (r *running) serve(ctx context.Context, worlds *latest.Value[*world]) {
 // tick steps every pool that saw a request lately.
 func (r *running) tick() {
 	now := r.agent.clock()
+	r.agent.ticked.Store(int64(now))
 	for _, p := range r.order {
 		if p.pool.Active(now) {
 			p.pool.Tick(now)
@@ -185,6 +186,7 @@ func (r *running) retry() {
 
 // stop closes every listener and waits until all requests in flight are over or have had their time.
 func (r *running) stop(ctx context.Context) {
+	r.agent.draining.Store(true)
 	r.agent.logger.Info("draining", "listeners", len(r.listeners), "limit", r.agent.config.Drain)
 	for _, l := range r.listeners {
 		r.drain(ctx, l)
