@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/weir-lb/weir/internal/agent"
+	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/l7"
+	"github.com/weir-lb/weir/internal/manifest"
+	"github.com/weir-lb/weir/internal/ops"
+)
+
+const agentLong = `Serve the services of a cluster on one node: listen on their cluster IPs, send each request to an endpoint of the
+node's own zone while that copes, and the excess to the next-cheapest zone when it does not.
+
+The manifests are watched: a change is followed within a second, a file that breaks keeps the last good state. On
+SIGTERM or SIGINT the listeners close and requests in flight finish; a second signal ends at once.`
+
+const agentExample = `  # Serve a folder of manifests as the node worker-1
+  weir agent -f manifests/ --node worker-1
+
+  # Serve one service on a loopback address, try 5xx again elsewhere
+  weir agent -f manifests/ --node worker-1 --map shop/web=127.0.10.1 --retry-on connect-failure,reset,5xx
+
+  # Print what would be served, and serve nothing
+  weir agent -f manifests/ --node worker-1 --dry-run`
+
+// defaultAdmin is on loopback, because the admin pages ask nobody who they are, and on a port next to Envoy's.
+const defaultAdmin = "127.0.0.1:9902"
+
+// agentFlags are the command's flags as typed.
+type agentFlags struct {
+	source    sourceFlags
+	config    agent.Config
+	zone      string
+	hints     string
+	mappings  []string
+	retryOn   string
+	admin     string
+	profiling bool
+	logFormat string
+	logLevel  string
+	dryRun    bool
+	output    string
+}
+
+// agentCommand makes weir agent.
+func agentCommand() *cobra.Command {
+	var f agentFlags
+	c := &cobra.Command{
+		Use:     "agent -f FILENAME --node NAME",
+		Short:   "Serve a cluster's services on one node",
+		Long:    agentLong,
+		Example: agentExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	f.source.group().addTo(c)
+	for _, g := range []flagGroup{f.node(), f.balancing(), f.retries(), f.operation()} {
+		g.addTo(c)
+	}
+	return c
+}
+
+func (f *agentFlags) node() flagGroup {
+	g := group("Node")
+	g.StringVar(&f.config.Node, "node", os.Getenv("NODE_NAME"),
+		"name of the node to serve; its zone decides which endpoints are near (default: $NODE_NAME)")
+	g.StringVar(&f.zone, "zone", "", "take this zone instead of the node's own; the node need not exist then")
+	g.StringArrayVar(&f.mappings, "map", nil,
+		"listen elsewhere than on the cluster IP: [NAMESPACE/]SERVICE[:PORT]=ADDRESS[:PORT]; may be repeated")
+	return g
+}
+
+func (f *agentFlags) balancing() flagGroup {
+	g := group("Balancing")
+	g.StringVar(&f.hints, "hints", string(agent.HintsFromPlan),
+		"whose hints decide what the node may use: plan (weir's own) or native (those on the EndpointSlices)")
+	g.StringVar(&f.config.Strategy, "strategy", agent.DefaultStrategy,
+		"overflow strategy of services that ask for none: "+strings.Join(overflow.Names(), ", "))
+	g.StringVar(&f.config.Algorithm, "algorithm", string(pick.PowerOfTwo),
+		"how an endpoint of a zone is chosen: "+join(pick.Algorithms()))
+	return g
+}
+
+func (f *agentFlags) retries() flagGroup {
+	g := group("Retries")
+	g.StringVar(&f.retryOn, "retry-on", "connect-failure,reset",
+		"when to try another endpoint, where that is safe: any of connect-failure, reset, gateway-error, 5xx")
+	g.IntVar(&f.config.Retry.Attempts, "retry-attempts", 3, //nolint:mnd // l7's default, spelled out for --help.
+		"endpoints tried for a request at most, 1 to 8")
+	g.Float64Var(&f.config.Retry.BudgetRatio, "retry-budget", 0.2, //nolint:mnd // l7's default.
+		"retries allowed for each request, beside 10 each second; negative: only those")
+	return g
+}
+
+func (f *agentFlags) operation() flagGroup {
+	g := group("Operation")
+	g.StringVar(&f.admin, "admin-bind-address", defaultAdmin,
+		"where /metrics, /readyz, /livez, /services, /plans and /pools are; empty: nowhere")
+	g.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof there, too")
+	g.DurationVar(&f.config.Drain, "drain-timeout", agent.DefaultDrain,
+		"how long requests in flight may go on after their listener closed")
+	g.StringVar(&f.logFormat, "log-format", "", "text or json (default: text on a terminal, else json)")
+	g.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	g.BoolVar(&f.dryRun, "dry-run", false, "print what would be served, and serve nothing")
+	g.StringVarP(&f.output, "output", "o", "table", "of --dry-run: table, json or yaml")
+	return g
+}
+
+// run serves until the command's context ends.
+func (f *agentFlags) run(c *cobra.Command) error {
+	config, err := f.resolve()
+	if err != nil {
+		return err
+	}
+	logger, err := f.logger(c.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	source, read, err := f.source.source(c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	c.SilenceUsage = true
+	result, err := manifest.Read(source, read)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return f.preview(c.OutOrStdout(), config, &result)
+	}
+	logger.Info("starting", "version", ops.ReadBuild().Version, slog.Group("config", settings(c.Flags())...))
+	return f.serve(c.Context(), logger, config, newFeed(source, read, result, logger))
+}
+
+// serve constructs the parts and runs them.
+func (f *agentFlags) serve(ctx context.Context, logger *slog.Logger, config agent.Config, feed *feed) error {
+	registry := ops.NewRegistry(ops.ReadBuild())
+	if err := registry.Register(feed.errors); err != nil {
+		return err
+	}
+	node, err := agent.New(config, feed.snapshots, agent.Deps{Logger: logger, Registerer: registry})
+	if err != nil {
+		return err
+	}
+	var parts []ops.Part
+	if f.admin != "" {
+		admin, err := ops.ListenAdmin(ctx, f.admin, ops.AdminOptions{
+			Gatherer: registry,
+			Ready:    []ops.Check{{Name: "agent", Probe: node.Serving}},
+			Live:     []ops.Check{{Name: "pools", Probe: node.Alive}},
+			Pprof:    f.profiling,
+			Pages:    node.Pages(),
+			Logger:   logger,
+		})
+		if err != nil {
+			return err
+		}
+		logger.Info("admin pages", "address", "http://"+admin.Addr().String())
+		parts = append(parts, ops.Part{Name: "admin", Run: admin.Run})
+	}
+	if feed.watches() {
+		parts = append(parts, ops.Part{Name: "manifests", Run: feed.run})
+	}
+	return ops.Run(ctx, append(parts, ops.Part{Name: "agent", Run: node.Run})...)
+}
+
+// resolve checks the flags and makes the agent's config of them.
+func (f *agentFlags) resolve() (agent.Config, error) {
+	config := f.config
+	config.Zone, config.Hints = topology.Zone(f.zone), agent.HintSource(f.hints)
+	config.Mode = topology.Mode(f.source.defaultMode)
+	for _, text := range f.mappings {
+		m, err := agent.ParseMapping(text)
+		if err != nil {
+			return config, err
+		}
+		config.Map = append(config.Map, m)
+	}
+	var err error
+	if config.Retry.On, err = l7.ParseRetryOn(f.retryOn); err != nil {
+		return config, err
+	}
+	switch f.output {
+	case "table", "json", "yaml":
+	default:
+		return config, fmt.Errorf("--output=%s: want table, json or yaml", f.output)
+	}
+	if config.Node == "" {
+		return config, fmt.Errorf("no node: name it with --node or in $NODE_NAME")
+	}
+	return config, config.Validate()
+}
+
+func (f *agentFlags) logger(w io.Writer) (*slog.Logger, error) {
+	level, err := ops.ParseLogLevel(f.logLevel)
+	if err != nil {
+		return nil, err
+	}
+	format := ops.LogJSON
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor.
+		format = ops.LogText
+	}
+	if f.logFormat != "" {
+		if format, err = ops.ParseLogFormat(f.logFormat); err != nil {
+			return nil, err
+		}
+	}
+	return ops.NewLogger(w, format, level), nil
+}
+
+func join[T ~string](names []T) string {
+	texts := make([]string, 0, len(names))
+	for _, n := range names {
+		texts = append(texts, string(n))
+	}
+	return strings.Join(texts, ", ")
+}

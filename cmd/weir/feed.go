@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/latest"
+	"github.com/weir-lb/weir/internal/manifest"
+)
+
+// feed keeps the newest snapshot of manifests that are watched.
+type feed struct {
+	source    manifest.Source
+	options   manifest.Options
+	logger    *slog.Logger
+	snapshots *latest.Value[topology.Snapshot]
+	errors    prometheus.Counter
+	problems  map[string]bool // that were logged and are still there
+}
+
+// newFeed makes a feed that holds the first result.
+func newFeed(s manifest.Source, o manifest.Options, first manifest.Result, logger *slog.Logger) *feed {
+	f := &feed{
+		source: s, options: o, logger: logger, snapshots: latest.New(first.Snapshot),
+		errors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_manifest_errors_total",
+			Help: "How often the manifests could not be read and the last good state was kept.",
+		}),
+	}
+	f.log(&first)
+	return f
+}
+
+// watches tells whether the source can change: standard input is read once.
+func (f *feed) watches() bool { return !slices.Contains(f.source.Paths, manifest.Stdin) }
+
+// run watches the manifests until ctx is done.
+func (f *feed) run(ctx context.Context) error {
+	return manifest.Watch(ctx, f.source, f.options, manifest.Events{
+		Publish: func(r manifest.Result) {
+			f.log(&r)
+			f.snapshots.Store(r.Snapshot)
+		},
+		Report: func(err error) {
+			f.errors.Inc()
+			f.logger.Error("the manifests cannot be read, the last good state stays", "error", err)
+		},
+	})
+}
+
+// log tells what was read, and each problem once for as long as it is there.
+func (f *feed) log(r *manifest.Result) {
+	f.logger.Info("manifests read", "nodes", len(r.Snapshot.Nodes), "services", len(r.Snapshot.Services))
+	now := make(map[string]bool, len(r.Problems))
+	for _, p := range r.Problems {
+		text := p.String()
+		now[text] = true
+		if !f.problems[text] {
+			f.logger.Warn("manifest problem", "problem", text)
+		}
+	}
+	f.problems = now
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/weir-lb/weir/internal/agent"
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/explain"
+	"github.com/weir-lb/weir/internal/manifest"
+)
+
+// preview prints what an agent would serve: its listeners, the plans behind them, and what it cannot serve.
+func (f *agentFlags) preview(w io.Writer, config agent.Config, r *manifest.Result) error {
+	status, err := agent.Preview(config, &r.Snapshot)
+	if err != nil {
+		return err
+	}
+	survey := plan.SurveyNodes(r.Snapshot.Nodes)
+	plans := []explain.Explanation{}
+	for _, svc := range r.Snapshot.Services {
+		options := explain.Options{DefaultMode: config.Mode, Brief: true}
+		plans = append(plans, explain.Explain(&r.Snapshot, &survey, svc, options)...)
+	}
+	if f.output != "table" {
+		return printData(w, f.output, struct {
+			agent.Status
+			Plans []explain.Explanation `json:"plans"`
+		}{status, plans})
+	}
+	if err := printStatus(w, &status); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return explain.PrintList(w, plans, explain.Style{Colour: wantsColour(w)})
+}
+
+func printStatus(w io.Writer, s *agent.Status) error {
+	const gap = 3 // between columns, as kubectl has it
+	t := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
+	row := func(cells ...string) { _, _ = fmt.Fprintln(t, strings.Join(cells, "\t")) } // Flush reports
+	_, _ = fmt.Fprintf(w, "node %s in zone %s would serve %d services\n\n", s.Node, s.Zone, len(s.Services))
+	row("SERVICE", "PORT", "PROTOCOL", "ADDRESSES", "STRATEGY", "HOME", "BECAUSE")
+	for _, svc := range s.Services {
+		for _, p := range svc.Ports {
+			addresses := make([]string, 0, len(p.Addresses))
+			for _, a := range p.Addresses {
+				addresses = append(addresses, a.Address.String())
+			}
+			row(svc.Service, fmt.Sprint(p.Port), p.Protocol, strings.Join(addresses, ","), svc.Strategy,
+				fmt.Sprintf("%d of %d", p.Home, p.Endpoints), p.Reason)
+		}
+	}
+	if len(s.Problems) > 0 {
+		row()
+		row("NOT SERVED AS ASKED", "BECAUSE")
+		for _, p := range s.Problems {
+			row(p.Service, p.Reason.String())
+		}
+	}
+	return t.Flush()
+}
