@@ -15,6 +15,13 @@ func auto(p *prepared) allotment {
 		return allotment{reasons: obstacles}
 	}
 	l := newLedger(p)
+	if lost := p.withoutZone(); len(lost) > 0 {
+		var reasons []reason.Reason
+		if total(l.minimums(p.start())) > len(p.ready) {
+			reasons = append(reasons, l.tooHigh())
+		}
+		return allotment{reasons: append(reasons, reason.New(reason.EndpointsWithoutZone, lost...))}
+	}
 	limit := p.start()
 	if p.hinted {
 		limit = p.stop()
@@ -22,9 +29,6 @@ func auto(p *prepared) allotment {
 	minimums := l.minimums(limit)
 	if total(minimums) > len(p.ready) {
 		return allotment{reasons: []reason.Reason{l.tooHigh()}}
-	}
-	if lost := p.withoutZone(); len(lost) > 0 {
-		return allotment{reasons: []reason.Reason{reason.New(reason.EndpointsWithoutZone, lost...)}}
 	}
 	kept := l.keep()
 	l.settle()

@@ -127,8 +127,6 @@ func explainByMemory(p pair, ours, theirs answer) difference {
 	switch {
 	case ours.hinted && !theirs.hinted && worst(p.ours, ours) > 0.2-1e-9 && worst(p.ours, ours) <= 0.3+1e-9:
 		return hintsStay
-	case !ours.hinted && theirs.kind == topologycache.MinAllocationExceedsOverloadThreshold:
-		return hintsStay // and fail for another reason, that upstream does not come to
 	case !ours.hinted || !theirs.hinted:
 		return ""
 	case worst(p.theirs, theirs) > 0.3+1e-9 && worst(p.ours, ours) <= 0.3+1e-9:

@@ -142,6 +142,15 @@ func TestRowsFollowThePolicyAndTheLastResort(t *testing.T) {
 			}
 		}
 	})
+	t.Run("an endpoint in another cluster is on no node of this one", func(t *testing.T) {
+		in := inputOf(topology.ModePreferSameZone, cores(4), []topology.Endpoint{endpoint(1, "zone-a"), onNode(2, "node-a2")})
+		in.Service.InternalPolicy = topology.PolicyLocal
+		in.Service.Endpoints[1].Cluster = "other"
+		p := plan.Compute(in)
+		if diff := cmp.Diff([]plan.Share{1, 0}, p.Zones[0].Endpoints); diff != "" {
+			t.Errorf("want, got:\n%s", diff)
+		}
+	})
 	t.Run("none ready: those that terminate but serve are used", func(t *testing.T) {
 		endpoints := endpointsIn(1, 1, 1)
 		for i := range endpoints {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// cases is how many generated inputs each property sees in each mode: a second in all.
-const cases = 400
+// cases is how many generated inputs each property sees in each mode: some seconds in all.
+const cases = 1000
 
 // eachMode runs a property over generated inputs in every mode.
 func eachMode(t *testing.T, property func(t *testing.T, random *rand.Rand, in plan.Input)) {
