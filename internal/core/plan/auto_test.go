@@ -109,6 +109,19 @@ func TestControllerTableOfKEP2433ForChanges(t *testing.T) {
 			t.Errorf("hints %s, want 3/3/3 with two changes:\n%s", got, &now)
 		}
 	})
+	t.Run("what moves comes home if it can", func(t *testing.T) {
+		endpoints := []topology.Endpoint{
+			endpoint(1, "zone-c"), endpoint(2, "zone-a"), endpoint(3, "zone-b"),
+			endpoint(4, "zone-a"), endpoint(5, "zone-c"), endpoint(6, "zone-c"),
+		}
+		for i, z := range []topology.Zone{"zone-b", "zone-b", "zone-b", "zone-a", "zone-c", "zone-c"} {
+			endpoints[i].Hints.Zones = []topology.Zone{z}
+		}
+		now := plan.Compute(inputOf(topology.ModeAuto, cores(4, 4, 4), endpoints))
+		if got := hintWords(&now); got != "b a b a c c" {
+			t.Errorf("hints %s, want zone-b to give zone-a's own endpoint back:\n%s", got, &now)
+		}
+	})
 	t.Run("a new Node that makes less than 20 % possible for the first time", func(t *testing.T) {
 		before := plan.Compute(inputOf(topology.ModeAuto, cores(4, 4, 4), endpointsIn(2, 1, 1)))
 		now := plan.Compute(after(before, cores(8, 4, 4), endpointsIn(2, 1, 1)))

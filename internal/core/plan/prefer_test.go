@@ -128,6 +128,15 @@ func onNode(n int, node string) topology.Endpoint {
 	return e
 }
 
+func TestNodesOfOtherClustersHaveNoClientsHere(t *testing.T) {
+	in := inputOf(topology.ModePreferSameNode, cores(4), []topology.Endpoint{endpoint(1, "zone-a"), onNode(2, "node-r")})
+	in.Service.Endpoints[1].Cluster = "other"
+	p := plan.Compute(in)
+	if diff := cmp.Diff([]plan.Share{1, 0}, p.Zones[0].Endpoints); diff != "" {
+		t.Errorf("want, got:\n%s", diff)
+	}
+}
+
 func TestRowsFollowThePolicyAndTheLastResort(t *testing.T) {
 	t.Run("internal policy Local keeps requests on their node", func(t *testing.T) {
 		in := inputOf(topology.ModePreferSameZone, cores(4, 4, 4), []topology.Endpoint{
