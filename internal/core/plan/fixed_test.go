@@ -2,7 +2,10 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
+
+	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // The fixed cases: what weir says, and how upstream differs.
@@ -59,5 +62,25 @@ func TestFixedVectors(t *testing.T) {
 				t.Errorf("\nwant %q\ngot  %q", want[v.ID], got)
 			}
 		})
+	}
+}
+
+// The preferences agree with upstream but for unknown readiness.
+func TestPreferencesAgreeWithUpstream(t *testing.T) {
+	random := newRandom(t)
+	for _, mode := range []topology.Mode{topology.ModePreferClose, topology.ModePreferSameZone} {
+		for n := range 1000 {
+			v := anyVector(random, n)
+			v.Mode = string(mode)
+			for i := range v.Endpoints {
+				if v.Endpoints[i].Ready == nil {
+					v.Endpoints[i].Ready = new(bool)
+				}
+			}
+			ours, theirs := weirAnswer(v), upstreamAnswer(v)
+			if ours.hinted != theirs.hinted || !maps.Equal(ours.counts, theirs.counts) {
+				t.Fatalf("%s: weir says %s and upstream %s:\n%s", mode, ours, theirs, describe(v))
+			}
+		}
 	}
 }
