@@ -319,6 +319,39 @@ func TestBalancedTreatsMoreZonesThanASetHoldsAsUnnamed(t *testing.T) {
 	}
 }
 
+func TestBalancedCopesWithManyZonesAndOddPlaces(t *testing.T) {
+	random := newRandom(t)
+	for range 60 {
+		zones := 1 + random.IntN(80)
+		zone := func() topology.Zone { return topology.Zone(fmt.Sprintf("zone-%02d", random.IntN(zones))) }
+		var nodes []topology.Node
+		for z := range zones {
+			nodes = append(nodes, topology.Node{
+				Name: fmt.Sprintf("n%02d", z), Zone: zone(), CPU: topology.MilliCPU(random.IntN(9000)), Ready: true,
+				Region: []string{"", "west", "east"}[random.IntN(3)],
+			})
+		}
+		endpoints := make([]topology.Endpoint, 1+random.IntN(60))
+		for i := range endpoints {
+			endpoints[i] = endpoint(i+1, zone())
+			switch random.IntN(20) {
+			case 0:
+				endpoints[i].Zone = ""
+			case 1:
+				endpoints[i].Cluster = "other"
+			}
+		}
+		p := plan.Compute(inputOf(topology.ModeBalanced, nodes, endpoints))
+		checkHints(t, &p)
+		if peak(&p) > 0.2+1e-6 && !has(p.Reasons, reason.OverloadUnavoidable) {
+			t.Errorf("%.3f overload without a reason", peak(&p))
+		}
+		if !p.Hinted || t.Failed() {
+			t.Fatalf("%d zones:\n%s", zones, &p)
+		}
+	}
+}
+
 func BenchmarkBalanced(b *testing.B) {
 	for _, c := range []struct {
 		name           string
