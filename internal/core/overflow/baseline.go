@@ -32,16 +32,17 @@ type baseline struct {
 
 // slot gathers the requests of a stretch of time.
 type slot struct {
-	seconds, requests, sum float64 // sum of latencies in seconds
-	squares                float64 // of the mean of each part, times its requests
-	parts                  float64
+	window
+	seconds float64
+	squares float64 // of the mean of each part, times its requests
+	parts   float64
 }
 
 // closedSlot is what is remembered of a slot; mean 0: nothing.
 type closedSlot struct{ mean, noise float64 }
 
-// window is the mean of a few requests in a row.
-type window struct{ requests, sum float64 }
+// window adds up the latencies of some requests in a row, in seconds: all, failures as the cap, and the good ones alone.
+type window struct{ requests, sum, good, goodSum float64 }
 
 func newBaseline() baseline { return baseline{noise: 1, stretch: 1} }
 
@@ -51,8 +52,7 @@ func (b *baseline) see(k *Constants, w *window, in *GroupCounters) {
 	if b.settled || in.OK == 0 {
 		return
 	}
-	w.requests += float64(in.OK + in.Failed)
-	w.sum += in.Latency.Seconds() + float64(in.Failed)*k.Cap*b.value
+	w.add(k, in)
 	mean := w.sum / w.requests
 	full := w.requests >= k.WindowSamples
 	if mean > 0 && (!b.windowed || full && mean < b.value) {
@@ -64,12 +64,11 @@ func (b *baseline) see(k *Constants, w *window, in *GroupCounters) {
 	}
 }
 
-// learn takes home's answers of a calm step. Failures count as the cap, as they do in the sensor: a service that always
-// fails one request in a hundred is normal like that.
+// learn takes home's answers of a calm step.
 func (b *baseline) learn(k *Constants, dt float64, in *GroupCounters) {
 	b.open.seconds += dt
-	if n := float64(in.OK + in.Failed); n > 0 && b.value > 0 {
-		b.open.add(n, in.Latency.Seconds()+float64(in.Failed)*k.Cap*b.value)
+	if in.OK+in.Failed > 0 && b.value > 0 {
+		b.open.part(float64(in.OK+in.Failed), b.open.add(k, in))
 	}
 	if b.open.seconds < k.SlotMin.Seconds() || b.open.requests < k.SlotSamples {
 		return
@@ -81,10 +80,23 @@ func (b *baseline) learn(k *Constants, dt float64, in *GroupCounters) {
 	}
 }
 
-// add takes n requests of one step.
-func (s *slot) add(n, sum float64) {
-	s.requests += n
-	s.sum += sum
+// add takes the answers of one step and gives what they add to the sum. Failures count as the cap, as they do in the
+// sensor: a service that always fails one request in a hundred is normal like that. What the cap is a multiple of is
+// taken from the good answers here, and not from the baseline, which would grow on itself.
+func (w *window) add(k *Constants, in *GroupCounters) float64 {
+	w.good += float64(in.OK)
+	w.goodSum += in.Latency.Seconds()
+	sum := in.Latency.Seconds()
+	if w.good > 0 {
+		sum += float64(in.Failed) * k.Cap * w.goodSum / w.good
+	}
+	w.requests += float64(in.OK + in.Failed)
+	w.sum += sum
+	return sum
+}
+
+// part takes n requests as one more sample of the slot's noise.
+func (s *slot) part(n, sum float64) {
 	s.squares += sum * sum / n
 	s.parts++
 }
@@ -109,7 +121,8 @@ func (b *baseline) close() {
 	b.minutes[b.minute] = b.open.closed()
 	b.minute = (b.minute + 1) % minutes
 	b.hour.seconds += b.open.seconds
-	b.hour.add(b.open.requests, b.open.sum)
+	b.hour.requests += b.open.requests
+	b.hour.sum += b.open.sum
 	b.open = slot{}
 	if b.hour.seconds >= 3600 {
 		b.hours[b.nextOf] = b.hour.closed()
@@ -159,7 +172,6 @@ func (b *baseline) escape(k *Constants, dt float64) {
 		b.hours[i].mean *= factor
 	}
 	b.hour.sum *= factor
-	b.hour.squares *= factor * factor
 }
 
 // threshold is the slowdown at which home arms (docs/overflow-law.md 3): the user's limit, or as far above normal as this

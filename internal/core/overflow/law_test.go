@@ -232,3 +232,13 @@ func TestServiceThatFailsFromTheFirstRequestOnIsLeft(t *testing.T) {
 		t.Errorf("home, which never answered, has a share of %v: want probes only", d.last.Groups[0].Share)
 	}
 }
+
+func TestManyFailuresFromTheStartDoNotInflateTheBaseline(t *testing.T) {
+	// Three in ten fail everywhere, forever: nothing can be done, and what the good answers take is still known.
+	d := newDesk(t, overflow.Config{}, "a", "b")
+	d.fails["a"], d.fails["b"] = .3, .3
+	d.run(2 * time.Minute)
+	if limit := d.usual * 8; d.last.Baseline > limit {
+		t.Errorf("baseline %v: want at most %v, as if all had failed", d.last.Baseline, limit)
+	}
+}
