@@ -3,9 +3,9 @@ package overflow
 import "time"
 
 // Constants are the numbers of the law. This is their one home: each has its unit and its reason here. The law is not
-// sensitive to them (in the study behind docs/adr/0006-overflow-law.md, halving or doubling any of them moved the share of
-// bad requests under stress between 8.1 and 9.5 %), so they are no settings; HomeSlowdown alone has a meaning for users,
-// as Prefer. The numbers in the headings are sections of docs/overflow-law.md.
+// sensitive to them: in the study behind docs/adr/0006-overflow-law.md, halving or doubling any of them moved the share
+// of bad requests under stress between 8.1 and 9.5 %. So they are no settings; HomeSlowdown alone has a meaning for
+// users, as Prefer. The numbers in the headings are sections of docs/overflow-law.md.
 type Constants struct {
 	// Sensor (1).
 

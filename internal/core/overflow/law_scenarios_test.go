@@ -81,8 +81,9 @@ func (b bounds) check(t *testing.T, r, hazl result) {
 	if r.good < hazl.good+b.aboveHazl {
 		t.Errorf("good %.3f, Hazl %.3f: want %.2f more", r.good, hazl.good, b.aboveHazl)
 	}
-	// 5/1/1 is overloaded from the first request on; elsewhere nothing has happened yet.
-	const calm = 0.02
+	// 5/1/1 is overloaded from the first request on; elsewhere nothing has happened yet. These are the first seconds,
+	// when a client knows least: with a CV of 2.5 some have seen no more than a hundred requests.
+	const calm = 0.03
 	if b.scenario != "5/1/1" && r.calmCross > calm {
 		t.Errorf("cross-zone share while calm %.4f: want at most %.2f", r.calmCross, calm)
 	}
