@@ -139,10 +139,8 @@ type Constants struct {
 	FirstShare float64
 	// FirstShareFailed: … plus this much of it when home delivers nothing
 	FirstShareFailed float64
-	// Growth: factor in a feedback interval while there is evidence that the zone copes …
+	// Growth: factor in a feedback interval while there is evidence that the zone copes
 	Growth float64
-	// GrowthFailed: … plus this when home delivers nothing
-	GrowthFailed float64
 	// CeilingDip: a ceiling is approached from 20 % below and left 20 % above after twice CeilingTime (CUBIC)
 	CeilingDip float64
 	// CeilingTime: feedback intervals until the ceiling is reached again
@@ -208,7 +206,7 @@ func DefaultConstants() Constants {
 		DemandMin: 500 * time.Millisecond, DemandMax: 8 * time.Second,
 
 		OutsiderSlowdown: 1.25, HomeComparison: 0.6, OutsiderCut: 0.8, OutsiderHot: 0.1, OutsiderFalling: 0.95,
-		FirstShare: 0.15, FirstShareFailed: 0.3, Growth: 2, GrowthFailed: 2,
+		FirstShare: 0.15, FirstShareFailed: 0.3, Growth: 2,
 		CeilingDip: 0.2, CeilingTime: 4, CeilingRepeats: 2, CeilingForget: 30 * time.Second,
 		OpenFloor: 0.01, CloseTime: 5 * time.Second,
 

@@ -43,7 +43,7 @@ func TestStatesAreEnteredForTheReasonsTheyTell(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("transitions (-want +got):\n%s", diff)
 			}
 		})

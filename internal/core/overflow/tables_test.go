@@ -78,7 +78,7 @@ func variants() []variant {
 		{"without escape", constant(func(k *overflow.Constants) { k.EscapeMax = 1 })},
 		{"without faster return", constant(func(k *overflow.Constants) { k.ReturnAfter = unlimited })},
 		{"without fast recovery", constant(func(k *overflow.Constants) { k.RecoverGrowth = 0 })},
-		{"without emergency growth", constant(func(k *overflow.Constants) { k.GrowthFailed, k.FirstShareFailed = 0, 0 })},
+		{"without larger first share", constant(func(k *overflow.Constants) { k.FirstShareFailed = 0 })},
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
 	case hot > 0:
 		s.retreat(m, z, hot)
 	case wanted > s.allowed && z.sensor.heard:
-		s.grow(m, z, from.delivered)
+		s.grow(m, z)
 	}
 	if z.sensor.heard {
 		s.heardAt = m.now
@@ -102,11 +102,10 @@ func (s *spill) retreat(m moment, z *zone, hot float64) {
 }
 
 // grow lets in more, as fast as evidence comes that the zone copes, and not past the ceiling of the last incident.
-func (s *spill) grow(m moment, z *zone, delivered float64) {
+func (s *spill) grow(m moment, z *zone) {
 	interval := m.interval(z)
 	since := min((m.now - s.heardAt).Seconds(), interval)
-	factor := m.k.Growth + m.k.GrowthFailed*(1-delivered)
-	grown := s.allowed * math.Pow(factor, since/interval)
+	grown := s.allowed * math.Pow(m.k.Growth, since/interval)
 	if m.now-s.cutAt > m.k.CeilingForget {
 		s.ceiling = 0
 	}
