@@ -85,14 +85,41 @@ func TestOverdueRequestsCountOnceAsFailed(t *testing.T) {
 func TestOverdueRequestsAreCountedWithoutTicksToo(t *testing.T) {
 	p, r := aged(millis(20))
 	p.Tick(seconds(1))
-	sent := 0
+	var open []pick.Ticket
 	for at := seconds(1); at < seconds(9); at += millis(1) { // the ring goes round many times before the next tick
-		p.Pick(at, pick.Request{})
-		sent++
+		ticket, _ := p.Pick(at, pick.Request{})
+		open = append(open, ticket)
+	}
+	young, _ := p.Pick(seconds(9), pick.Request{})
+	for i := range open[:7000] { // their slots have been taken over: they must not take others out
+		open[i].Close(seconds(9), pick.Success)
+	}
+	p.Tick(seconds(9.05))
+	// 320 ms are in time, 20 of them have not waited yet, and a slot is 8 ms.
+	if g := r.last.Groups[0]; g.Waiting < 240 || g.Waiting > 300 {
+		t.Errorf("%d waiting, want about 270: those between 1 and 16 baselines", g.Waiting)
 	}
 	p.Tick(seconds(10))
-	if g := r.last.Groups[0]; g.Sent != int64(sent) || g.Failed != int64(sent) {
-		t.Errorf("%d sent, %d failed; want %d of each", g.Sent, g.Failed, sent)
+	// A few found their slot not taken over: nobody had noticed that they were late, and they were answered.
+	if g := r.total[0]; g.Sent != 8001 || g.Failed+g.OK != 8001 || g.OK > 20 {
+		t.Errorf("%d sent, %d failed, %d well; want 8001 counted, nearly all as failed", g.Sent, g.Failed, g.OK)
+	}
+	young.Close(seconds(10), pick.Success)
+}
+
+func TestChangeOfTheBaselineForgetsNothingThatWasOverdue(t *testing.T) {
+	p, r := aged(millis(20))
+	p.Tick(seconds(1))
+	for at := seconds(1); at < seconds(3); at += millis(1) {
+		p.Pick(at, pick.Request{})
+	}
+	p.Tick(seconds(3.5))
+	r.decision.Baseline = millis(200)
+	for i := range 20 { // the old ring is dropped on the way
+		p.Tick(seconds(4 + float64(i)*0.1))
+	}
+	if g := r.total[0]; g.Failed != 2000 {
+		t.Errorf("%d failed in all, want 2000", g.Failed)
 	}
 }
 
