@@ -138,6 +138,9 @@ func (f *agentFlags) run(c *cobra.Command) error {
 		return err
 	}
 	if f.dryRun {
+		for _, p := range result.Problems {
+			c.PrintErrln("warning: " + p.String())
+		}
 		return f.preview(c.OutOrStdout(), config, &result)
 	}
 	logger.Info("starting", "version", ops.ReadBuild().Version, slog.Group("config", settings(c.Flags())...))

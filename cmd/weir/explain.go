@@ -102,7 +102,7 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	}
 	options.Brief = len(args) == 0
 	survey := plan.SurveyNodes(snapshot.Nodes)
-	var all []explain.Explanation
+	all := []explain.Explanation{} // an empty list in JSON, not null
 	for _, svc := range services {
 		all = append(all, explain.Explain(snapshot, &survey, svc, options)...)
 	}

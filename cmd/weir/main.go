@@ -36,7 +36,7 @@ type streams struct {
 // run executes weir with args and gives its exit status.
 func run(ctx context.Context, args []string, s streams) int {
 	root := rootCommand()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -43,7 +44,7 @@ func printStatus(w io.Writer, s *agent.Status) error {
 	const gap = 3 // between columns, as kubectl has it
 	t := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
 	row := func(cells ...string) { _, _ = fmt.Fprintln(t, strings.Join(cells, "\t")) } // Flush reports
-	_, _ = fmt.Fprintf(w, "node %s in zone %s would serve %d services\n\n", s.Node, s.Zone, len(s.Services))
+	_, _ = fmt.Fprintf(w, "node %s in zone %s would serve %d services\n\n", s.Node, cmp.Or(s.Zone, "unknown"), len(s.Services))
 	row("SERVICE", "PORT", "PROTOCOL", "ADDRESSES", "STRATEGY", "HOME", "BECAUSE")
 	for _, svc := range s.Services {
 		for _, p := range svc.Ports {

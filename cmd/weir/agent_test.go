@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// started is a weir agent that runs in this process.
+type started struct {
+	url   string // of the service
+	admin string // of the admin pages
+	log   *log
+	stop  func() int // gives the exit status
+}
+
+// startAgent serves a world on node-a until the test ends.
+func startAgent(t *testing.T, w world, folder string, args ...string) *started {
+	t.Helper()
+	s := &started{
+		url: fmt.Sprintf("http://%s:%d", w.ip, w.port),
+		log: &log{},
+	}
+	adminPort := freePort(t, w.ip)
+	s.admin = fmt.Sprintf("http://%s:%d", w.ip, adminPort)
+	args = append([]string{
+		"agent", "-f", folder, "--node", "node-a",
+		"--admin-bind-address", fmt.Sprintf("%s:%d", w.ip, adminPort),
+	}, args...)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan int, 1)
+	go func() { done <- run(ctx, args, streams{in: strings.NewReader(""), out: s.log, err: s.log}) }()
+	s.stop = sync.OnceValue(func() int {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() {
+		if status := s.stop(); status != exitOK {
+			t.Errorf("the agent ended with status %d", status)
+		}
+		if t.Failed() {
+			t.Logf("log:\n%s", s.log)
+		}
+	})
+	eventually(t, "the agent is ready", func() bool {
+		status, _ := get(t, s.admin+"/readyz")
+		return status == http.StatusOK
+	})
+	return s
+}
+
+func TestAChangeOfAManifestIsServedWithinASecond(t *testing.T) {
+	w := world{ip: "127.78.1.1", mode: "PreferSameZone", port: freePort(t, "127.78.1.1")}
+	w.endpoints = []member{serve(t, "127.78.1.2", "zone-a", says("old"))}
+	fresh := serve(t, "127.78.1.3", "zone-a", says("new"))
+	folder := writeManifests(t, w)
+	s := startAgent(t, w, folder)
+	if status, body := get(t, s.url); status != http.StatusOK || body != "old" {
+		t.Fatalf("before the change: %d %q", status, body)
+	}
+	w.endpoints = []member{fresh}
+	w.write(t, folder)
+	took := eventually(t, "the new endpoint answers", func() bool {
+		_, body := get(t, s.url)
+		return body == "new"
+	})
+	if took > time.Second {
+		t.Errorf("the change took %v", took)
+	}
+}
+
+func TestABrokenManifestKeepsTheLastGoodState(t *testing.T) {
+	w := world{ip: "127.78.2.1", port: freePort(t, "127.78.2.1")}
+	w.endpoints = []member{serve(t, "127.78.2.2", "zone-a", says("here"))}
+	folder := writeManifests(t, w)
+	s := startAgent(t, w, folder)
+	write(t, filepath.Join(folder, "web.yaml"), "kind: Service\nspec: {ports: [{port: many}]}\n")
+	eventually(t, "the error is counted", func() bool {
+		_, body := get(t, s.admin+"/metrics")
+		return strings.Contains(body, "weir_manifest_errors_total 1")
+	})
+	if status, body := get(t, s.url); status != http.StatusOK || body != "here" {
+		t.Errorf("while the manifest is broken: %d %q", status, body)
+	}
+	if log := s.log.String(); !strings.Contains(log, "web.yaml") || !strings.Contains(log, "last good state") {
+		t.Errorf("the log does not name the file:\n%s", log)
+	}
+	w.endpoints[0] = serve(t, "127.78.2.3", "zone-a", says("mended"))
+	w.write(t, folder)
+	eventually(t, "the mended manifest is served", func() bool {
+		_, body := get(t, s.url)
+		return body == "mended"
+	})
+}
+
+func TestTheAgentAnswersForWhatItDoes(t *testing.T) {
+	w := world{ip: "127.78.3.1", port: freePort(t, "127.78.3.1")}
+	w.endpoints = []member{
+		serve(t, "127.78.3.2", "zone-a", says("a")),
+		serve(t, "127.78.3.3", "zone-b", says("b")),
+		serve(t, "127.78.3.4", "zone-c", says("c")),
+	}
+	s := startAgent(t, w, writeManifests(t, w), "--profiling", "--log-format", "text")
+	get(t, s.url)
+	for path, want := range map[string]string{
+		"/":                              "/pools/{namespace}/{name}\n",
+		"/livez?verbose":                 "[+]pools ok",
+		"/readyz?verbose":                "[+]agent ok",
+		"/services":                      `"service": "shop/web"`,
+		"/plans":                         `"hinted": true`,
+		"/pools":                         `"state": "calm"`,
+		"/pools/shop/web":                `"home": true`,
+		"/debug/pprof/cmdline":           "",
+		"/metrics":                       `weir_requests_total{client_zone="zone-a",code="2xx",endpoint_zone="zone-a",protocol="http",service="shop/web"} 1`,
+		"/debug/pprof/goroutine?debug=1": "goroutine profile",
+	} {
+		if status, body := get(t, s.admin+path); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, want 200 and %q in\n%.2000s", path, status, want, body)
+		}
+	}
+	if status, _ := get(t, s.admin+"/pools/shop/moon"); status != http.StatusNotFound {
+		t.Errorf("/pools/shop/moon: %d, want 404", status)
+	}
+	if log := s.log.String(); !strings.Contains(log, "config.node=node-a") || !strings.Contains(log, "code=ProtocolNotServed") {
+		t.Errorf("the log lacks the config or the problem with UDP:\n%s", log)
+	}
+}
+
+func TestADryRunPrintsWhatWouldBeServed(t *testing.T) {
+	w := world{ip: "127.78.4.1", endpoints: []member{{"127.78.4.2", 8080, "zone-a"}, {"127.78.4.3", 8080, "zone-b"}}}
+	folder := writeManifests(t, w)
+	status, out, err := weir(t, "", "agent", "-f", folder, "--node", "node-b", "--dry-run", "--map", "shop/web=127.78.4.9")
+	if status != exitOK || err != "" {
+		t.Fatalf("status %d, error %q", status, err)
+	}
+	golden(t, "dry-run", out)
+	status, out, _ = weir(t, "", "agent", "-f", folder, "--node", "node-b", "--dry-run", "-o", "json")
+	if status != exitOK || !strings.Contains(out, `"address": "127.78.4.1:80"`) {
+		t.Errorf("status %d, output %q", status, out)
+	}
+}
+
+func TestASignalDrainsAndASecondOneEndsAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		signals int
+		status  int
+		body    string // what the request in flight gets
+	}{
+		"one": {signals: 1, status: 0, body: "late"},
+		"two": {signals: 2, status: 128 + int(syscall.SIGTERM)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world{ip: "127.78.5.1", port: freePort(t, "127.78.5.1")}
+			entered, release := make(chan struct{}), make(chan struct{})
+			free := sync.OnceFunc(func() { close(release) })
+			defer free()
+			w.endpoints = []member{serve(t, "127.78.5.2", "zone-a", func(w http.ResponseWriter, _ *http.Request) {
+				close(entered)
+				<-release
+				_, _ = io.WriteString(w, "late")
+			})}
+			process, log := spawn(t, "agent", "-f", writeManifests(t, w), "--node", "node-a", "--admin-bind-address", "")
+			eventually(t, "it listens", func() bool { return strings.Contains(log.String(), "listening") })
+			answered := make(chan string, 1)
+			go func() {
+				_, body := get(t, "http://"+w.ip+":"+strconv.Itoa(int(w.port)))
+				answered <- body
+			}()
+			<-entered
+			signal(t, process)
+			eventually(t, "it drains", func() bool { return strings.Contains(log.String(), "draining") })
+			if c.signals == 2 {
+				signal(t, process)
+			} else {
+				free()
+			}
+			if body := <-answered; c.body != "" && body != c.body {
+				t.Errorf("the request in flight got %q, want %q", body, c.body)
+			}
+			_ = process.Wait()
+			if got := process.ProcessState.ExitCode(); got != c.status {
+				t.Errorf("exit status %d, want %d; log:\n%s", got, c.status, log)
+			}
+		})
+	}
+}
+
+// spawn runs weir as a process of its own, which is killed at the end of the test if it still runs.
+func spawn(t *testing.T, args ...string) (*exec.Cmd, *log) {
+	t.Helper()
+	l := &log{}
+	c := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], args...)
+	c.Env = append(os.Environ(), asWeir+"=1")
+	c.Stdout, c.Stderr = l, l
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if c.ProcessState == nil {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		}
+	})
+	return c, l
+}
+
+func signal(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// log is a command's output, read while it is written.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestExplainAnswersFromFilesAndStandardInput(t *testing.T) {
+	folder := writeManifests(t, world{endpoints: []member{
+		{"127.0.0.1", 80, "zone-a"},
+		{"127.0.0.2", 80, "zone-a"},
+		{"127.0.0.3", 80, "zone-b"},
+		{"127.0.0.4", 80, "zone-c"},
+	}})
+	for name, args := range map[string][]string{
+		"explain-service": {"explain", "shop/web", "-f", folder, "--traffic", "10MB/s"},
+		"explain-node":    {"explain", "web", "-n", "shop", "-f", folder, "--node", "node-b", "-o", "wide"},
+		"explain-mode":    {"explain", "shop/web", "-f", folder, "--mode", "Auto"},
+		"explain-list":    {"explain", "-A", "-f", folder},
+		"explain-yaml":    {"explain", "shop/web", "-f", folder, "-o", "yaml"},
+		"explain-json":    {"explain", "-n", "shop", "-f", folder, "-o", "json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, err := weir(t, "", args...)
+			if status != exitOK || err != "" {
+				t.Fatalf("status %d, error %q", status, err)
+			}
+			golden(t, name, out)
+		})
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests in %s: %v", folder, err)
+	}
+	var text strings.Builder
+	for _, f := range files {
+		content, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(content)
+		text.WriteString("\n---\n")
+	}
+	status, out, problem := weir(t, text.String(), "explain", "-A", "-f", "-")
+	if status != exitOK {
+		t.Fatalf("status %d, error %q", status, problem)
+	}
+	golden(t, "explain-list", out)
+}
+
+func TestExplainOfANamespaceWithoutServicesIsAnEmptyList(t *testing.T) {
+	folder := writeManifests(t, world{})
+	status, out, _ := weir(t, "", "explain", "-n", "empty", "-f", folder, "-o", "json")
+	if status != exitOK || !strings.Contains(out, `"services": []`) {
+		t.Errorf("status %d, output %q", status, out)
+	}
+}
