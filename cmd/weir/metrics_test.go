@@ -1,0 +1,84 @@
+package main
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// metric is what the guide promises of a metric.
+type metric struct {
+	Type   string
+	Labels string // sorted, joined with ", "
+}
+
+func TestTheGuideListsExactlyTheMetricsThatAreExported(t *testing.T) {
+	w := world{ip: "127.78.6.1", port: freePort(t, "127.78.6.1")}
+	w.endpoints = []member{
+		serve(t, "127.78.6.2", "zone-a", says("a")),
+		serve(t, "127.78.6.3", "zone-b", says("b")),
+	}
+	s := startAgent(t, w, writeManifests(t, w))
+	// One request gives every series of the request path a value; the UDP port of the world is a problem.
+	if status, body := get(t, s.url); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	var exported map[string]metric
+	eventually(t, "the request is counted", func() bool { // it is counted when it is over, just after its answer
+		_, text := get(t, s.admin+"/metrics")
+		exported = parseMetrics(text)
+		return exported["weir_requests_total"].Type != ""
+	})
+	if diff := cmp.Diff(parseGuide(t), exported); diff != "" {
+		t.Errorf("docs/guide/metrics.md against /metrics (-guide +agent)\n%s", diff)
+	}
+}
+
+// parseGuide reads the tables of the guide.
+func parseGuide(t *testing.T) map[string]metric {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	promised := make(map[string]metric)
+	row := regexp.MustCompile("(?m)^\\| `(weir_[a-z_]+)` \\| ([a-z]+) \\| *([a-z_, ]*?) *\\|")
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		promised[m[1]] = metric{Type: m[2], Labels: m[3]}
+	}
+	return promised
+}
+
+// parseMetrics reads names, types and labels of weir's own metrics from Prometheus' text format.
+func parseMetrics(text string) map[string]metric {
+	types := make(map[string]string)
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (weir_\w+) (\w+)$`).FindAllStringSubmatch(text, -1) {
+		types[m[1]] = m[2]
+	}
+	labels := make(map[string]map[string]bool)
+	sample := regexp.MustCompile(`(?m)^(weir_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$`)
+	label := regexp.MustCompile(`(\w+)="`)
+	for _, m := range sample.FindAllStringSubmatch(text, -1) {
+		name := m[1]
+		if labels[name] == nil {
+			labels[name] = make(map[string]bool)
+		}
+		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
+			if l[1] != "le" { // the bucket of a histogram
+				labels[name][l[1]] = true
+			}
+		}
+	}
+	exported := make(map[string]metric)
+	for name, kind := range types {
+		exported[name] = metric{Type: kind, Labels: strings.Join(slices.Sorted(maps.Keys(labels[name])), ", ")}
+	}
+	return exported
+}
