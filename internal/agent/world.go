@@ -167,6 +167,9 @@ func (b *builder) port(svc *topology.Service, port topology.Port) {
 // settings gives a service's wishes for overflow; what it asks for and cannot have is reported once and left out.
 func (b *builder) settings(svc *topology.Service) topology.OverflowSettings {
 	settings := svc.Overflow
+	if settings.Strategy == "" && settings.Prefer == "" {
+		return settings // as most: the defaults were checked with the config
+	}
 	if _, err := b.config.strategy(settings); err != nil {
 		if !b.refused[svc.ServiceName] {
 			b.refused[svc.ServiceName] = true

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+func parse(t testing.TB, text string) *topology.Snapshot {
+	t.Helper()
+	s, err := topology.ParseSnapshot(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}
+
+func newPlanner() planner { return planner{config: Config{Node: "a-1"}.withDefaults()} }
+
+// hints lists the hints of a world's only plan.
+func hints(w *world) []string {
+	var all []string
+	for _, e := range w.services[0].plan.Endpoints {
+		all = append(all, fmt.Sprint(e.Zone, ">", e.Hints.Zones))
+	}
+	return all
+}
+
+func TestOnlyServicesThatChangedArePlannedAgain(t *testing.T) {
+	const nodes = "nodes a:4 b:4 c:4; "
+	p := newPlanner()
+	first := p.next(parse(t, nodes+"service one ip=10.9.0.1; endpoints a:3 b:3 c:3; service two ip=10.9.0.2; endpoints a:1"))
+	second := p.next(parse(t, nodes+"service one ip=10.9.0.1; endpoints a:3 b:3 c:3; service two ip=10.9.0.2; endpoints a:2"))
+	same := func(i int) bool { return &first.services[i].plan.Endpoints[0] == &second.services[i].plan.Endpoints[0] }
+	if !same(0) || same(1) {
+		t.Errorf("planned again: one %v, two %v; want two alone", !same(0), !same(1))
+	}
+	third := p.next(parse(t, "nodes a:4 b:4 c:8; service one ip=10.9.0.1; endpoints a:3 b:3 c:3"))
+	if &third.services[0].plan.Endpoints[0] == &second.services[0].plan.Endpoints[0] {
+		t.Error("a change of the nodes planned nothing again")
+	}
+}
+
+func TestAChangeKeepsTheHintsItCan(t *testing.T) {
+	p := newPlanner()
+	before := hints(p.next(parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:4 b:4 c:3")))
+	after := hints(p.next(parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1 port=81->80; endpoints a:4 b:4 c:3")))
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("hints moved for nothing (-before +after)\n%s", diff)
+	}
+}
+
+// services writes n services of six endpoints each.
+func services(n int) string {
+	var text strings.Builder
+	text.WriteString("nodes a:4 b:4 c:4\n")
+	for i := range n {
+		fmt.Fprintf(&text, "service s%d ip=10.%d.%d.%d\nendpoints a:2 b:2 c:2\n", i, 100+i>>16, i>>8&255, i&255)
+	}
+	return text.String()
+}
+
+// BenchmarkAWorldOfAThousandServices measures what a change of one service costs when nothing else changed.
+func BenchmarkAWorldOfAThousandServices(b *testing.B) {
+	p := newPlanner()
+	one, other := parse(b, services(1000)), parse(b, services(1000))
+	p.next(one)
+	b.ReportAllocs()
+	for b.Loop() {
+		one, other = other, one
+		p.next(one)
+	}
+}
