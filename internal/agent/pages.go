@@ -104,6 +104,14 @@ type EndpointStatus struct {
 
 func isAny(topology.ServiceName) bool { return true }
 
+// Pools shows every live pool, by service, port and family; none before Ready.
+func (a *Agent) Pools() []PoolStatus {
+	if a.state.Load() == nil {
+		return nil
+	}
+	return a.pools(isAny)
+}
+
 // pools shows the live pools of the services that match.
 func (a *Agent) pools(match func(topology.ServiceName) bool) []PoolStatus {
 	s := a.state.Load()
