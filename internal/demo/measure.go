@@ -27,8 +27,9 @@ type Figures struct {
 	Spill    float64 `json:"spill"`   // the rest of them
 	Success  float64 `json:"success"` // of all requests: fraction answered 2xx within a second of when they were due
 	P50      Millis  `json:"p50Millis"`
-	P99      Millis  `json:"p99Millis"` // from when a request was due to when it was answered or given up
-	Cost     float64 `json:"cost"`      // mean cost of an answered request; 1 is one crossing between zones
+	P99      Millis  `json:"p99Millis"`   // from when a request was due to when it was answered or given up
+	Stall    Millis  `json:"stallMillis"` // the longest that a request was sent after it was due: the machine's fault
+	Cost     float64 `json:"cost"`        // mean cost of an answered request; 1 is one crossing between zones
 	Errors   Errors  `json:"errors"`
 }
 
@@ -50,6 +51,7 @@ type tally struct {
 	answered int
 	crossed  int
 	cost     float64
+	stall    time.Duration // the longest
 	latency  histogram
 }
 
@@ -62,6 +64,7 @@ func (t *tally) add(s sample, cost topology.Cost) {
 			t.crossed++
 		}
 	}
+	t.stall = max(t.stall, s.sent-s.due)
 	t.latency.add(s.done - s.due)
 }
 
@@ -72,6 +75,7 @@ func (t *tally) merge(o *tally) {
 	t.answered += o.answered
 	t.crossed += o.crossed
 	t.cost += o.cost
+	t.stall = max(t.stall, o.stall)
 	t.latency.merge(&o.latency)
 }
 
@@ -80,7 +84,7 @@ func (t *tally) merge(o *tally) {
 func (t *tally) figures(over time.Duration) Figures {
 	f := Figures{
 		InZone: 1, Success: 1,
-		P50: millis(t.latency.quantile(0.50)), P99: millis(t.latency.quantile(0.99)),
+		P50: millis(t.latency.quantile(0.50)), P99: millis(t.latency.quantile(0.99)), Stall: millis(t.stall),
 		Errors: Errors{
 			Late: t.results[late], Erroneous: t.results[erroneous], Rejected: t.results[rejected],
 			Broken: t.results[broken], Dropped: t.results[dropped],

@@ -16,7 +16,7 @@ type seenAt int
 func feed(r *recorder, from, to seenAt, served ...int) {
 	for at, i := from, 0; at < to; at, i = at+10, i+1 {
 		due := time.Duration(at) * time.Millisecond
-		s := sample{zone: 0, due: due, done: due + 20*time.Millisecond, served: served[i%len(served)]}
+		s := sample{zone: 0, due: due, sent: due, done: due + 20*time.Millisecond, served: served[i%len(served)]}
 		if s.served < 0 {
 			s.result = rejected
 		}
@@ -50,6 +50,7 @@ func TestReportOfAZoneThatSpillsAndReturns(t *testing.T) {
 		feed(r, 2350, 4000, 0, 1) // half spills
 		feed(r, 4000, 5000, 0, 1) // a second to notice the recovery
 		feed(r, 5000, 8000, 0)
+		r.record(sample{due: 7 * time.Second, sent: 7120 * time.Millisecond, done: 7140 * time.Millisecond})
 	})
 	golden(t, "summary.txt", joined(summary(&report, painter{})))
 }

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/l7"
 )
 
 // The defaults of Options.
@@ -35,12 +36,13 @@ type Options struct {
 	Speed       float64       // divides the lengths of the phases; 0: 1
 	Seed        uint64        // of arrivals and service times; 0: 1
 	Lost        Event         // how the lost zone goes: Gone or Hanging; empty: Gone
-	RetryOn     []string      // what the agents retry beyond refused connections: "5xx"
+	RetryOn     string        // what the agents retry beside refused and reset connections, as l7.ParseRetryOn reads it
 	ManifestDir string        // where to write the manifests; empty: a temporary folder
 	Progress    *Display      // nil: none
 	Summary     io.Writer     // where tables of results go; nil: nowhere
 
-	fleet fleetStarter // nil: real agents; tests have others
+	fleet  fleetStarter // nil: real agents; tests have others
+	script []Phase      // nil: Script; tests have shorter ones
 }
 
 func (o Options) withDefaults() Options {
@@ -58,6 +60,9 @@ func (o Options) withDefaults() Options {
 	if o.Summary == nil {
 		o.Summary = io.Discard
 	}
+	if o.script == nil {
+		o.script = Script(zoneNames(), o.Lost, o.Speed)
+	}
 	if o.fleet == nil {
 		o.fleet = startAgents
 	}
@@ -71,9 +76,15 @@ const (
 	maxSpeed = 100
 )
 
-// validate checks options that have their defaults, and gives every error, joined.
-func (o Options) validate() error {
+// Validate checks all options and gives every error, joined.
+func (o Options) Validate() error {
+	o = o.withDefaults()
 	var errs []error
+	for _, name := range o.Strategies {
+		if _, err := overflow.New(name, overflow.Config{}); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	if o.Rate <= 0 || o.Rate > maxRate {
 		errs = append(errs, fmt.Errorf("the rate is %v requests/s: want more than 0, at most %d", o.Rate, maxRate))
 	}
@@ -86,19 +97,26 @@ func (o Options) validate() error {
 	if _, err := topology.ParseMode(string(o.Mode)); err != nil {
 		errs = append(errs, err)
 	}
-	for _, on := range o.RetryOn {
-		if on != retryServerErrors {
-			errs = append(errs, fmt.Errorf("cannot retry on %q: want %s", on, retryServerErrors))
-		}
+	if _, err := o.retry(); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// endpointCapacity is what each endpoint can do: 200 requests per second, 600 in a zone. The queue is short, three
-// times what is in service: a server that is that far behind does its clients a favour by saying so.
+// endpointCapacity is what each endpoint can do: 200 requests per second, 600 in a zone. The queue holds four
+// times what is in service: even at a tenth of its speed an endpoint serves whom it lets in within a second, which is as
+// long as a client waits.
 func endpointCapacity() capacity {
-	return capacity{Concurrency: 4, Queue: 12, Mean: 20 * time.Millisecond, Variation: 0.5}
+	return capacity{Concurrency: 4, Queue: 16, Mean: 20 * time.Millisecond, Variation: 0.5}
 }
 
-// retries tells whether what is retried.
-func (o Options) retries(what string) bool { return slices.Contains(o.RetryOn, what) }
+// retry gives what the agents retry: what is always safe, and what was asked for.
+func (o *Options) retry() (l7.Retry, error) {
+	r := l7.Retry{On: l7.OnConnectFailure | l7.OnReset}
+	if o.RetryOn == "" {
+		return r, nil
+	}
+	on, err := l7.ParseRetryOn(o.RetryOn)
+	r.On |= on
+	return r, err
+}

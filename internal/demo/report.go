@@ -9,8 +9,8 @@ import (
 // Report is what one strategy did over one run of the script.
 type Report struct {
 	Strategy    string        `json:"strategy"`
-	RetryOn     []string      `json:"retryOn,omitempty"`
-	Rate        float64       `json:"rate"` // requests per second and zone, when calm
+	RetryOn     string        `json:"retryOn,omitempty"` // beside refused and reset connections
+	Rate        float64       `json:"rate"`              // requests per second and zone, when calm
 	Seed        uint64        `json:"seed"`
 	Zones       []string      `json:"zones"`
 	Phases      []PhaseReport `json:"phases"`

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/l7"
 )
 
 // ErrShort means that the first strategy fell short of a figure.
@@ -32,8 +33,7 @@ type fleetStarter func(ctx context.Context, l *layout, dir string, o *agentOptio
 // agentOptions are what the agents have to know besides the manifests.
 type agentOptions struct {
 	strategy string
-	retry5xx bool
-	seed     uint64
+	retry    l7.Retry
 }
 
 // Run plays the script once for each strategy and prints what was measured.
@@ -43,10 +43,10 @@ type agentOptions struct {
 // Errors: ErrShort when the first strategy fell short; of a world that could not be started; of options that make no
 // sense.
 func Run(ctx context.Context, o Options) ([]Report, error) {
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	o = o.withDefaults()
 	var reports []Report
 	for _, strategy := range o.Strategies {
 		report, err := runOne(ctx, &o, strategy)
@@ -99,7 +99,7 @@ func runOne(ctx context.Context, o *Options, strategy string) (r Report, err err
 	began := time.Now()
 	s := &stage{
 		options: o, strategy: strategy,
-		script:   Script(zoneNames(), o.Lost, o.Speed),
+		script:   o.script,
 		recorder: newRecorder(costTable()),
 		clock:    func() time.Duration { return time.Since(began) },
 	}
@@ -109,9 +109,11 @@ func runOne(ctx context.Context, o *Options, strategy string) (r Report, err err
 		return Report{}, err
 	}
 	defer remove()
-	s.fleet, err = o.fleet(ctx, &s.layout, dir, &agentOptions{
-		strategy: strategy, retry5xx: o.retries(retryServerErrors), seed: o.Seed,
-	})
+	retry, err := o.retry()
+	if err != nil {
+		return Report{}, err
+	}
+	s.fleet, err = o.fleet(ctx, &s.layout, dir, &agentOptions{strategy: strategy, retry: retry})
 	if err != nil {
 		return Report{}, fmt.Errorf("start agents: %w", err)
 	}

@@ -5,11 +5,14 @@ import (
 	"strings"
 )
 
+// stallLimit is what a machine may be late by without being blamed for it: half of what agents need to decide.
+const stallLimit = Millis(50)
+
 // summary renders the table by phase, then the checks.
 func summary(r *Report, p painter) []string {
 	var g grid
 	g.add(text("phase"), text("rate/s"), text("in zone"), text("spill"), text("success"), text("p50"), text("p99"),
-		text("cost"), text("to spill"), text("to return"))
+		text("cost"), text("stall"), text("to spill"), text("to return"))
 	for i := range r.Phases {
 		phase := &r.Phases[i]
 		g.add(append(figureCells(phase.Title, &phase.All), timeCells(phase)...)...)
@@ -19,14 +22,18 @@ func summary(r *Report, p painter) []string {
 	}
 	g.add(figureCells("whole script", &r.Total)...)
 	lines := append([]string{heading(r)}, g.lines(0, p)...)
-	lines = append(lines, "not answered well: "+r.Total.Errors.String(), "")
-	return append(lines, verdict(r, p)...)
+	lines = append(lines, "not answered well: "+r.Total.Errors.String())
+	if r.Total.Stall > stallLimit {
+		lines = append(lines, p.paint(cell{fmt.Sprintf("this machine was busy otherwise: requests were sent up to %s after "+
+			"they were due, and every figure suffers from it", r.Total.Stall), yellow}))
+	}
+	return append(append(lines, ""), verdict(r, p)...)
 }
 
 func heading(r *Report) string {
 	h := fmt.Sprintf("%s, %.0f requests/s in each of %s, seed %d", r.Strategy, r.Rate, strings.Join(r.Zones, ", "), r.Seed)
-	if len(r.RetryOn) > 0 {
-		h += ", retry on " + strings.Join(r.RetryOn, ", ")
+	if r.RetryOn != "" {
+		h += ", retry on " + r.RetryOn
 	}
 	if r.Interrupted {
 		h += " (interrupted)"
@@ -39,7 +46,7 @@ func figureCells(title string, f *Figures) []cell {
 		text(title), text(fmt.Sprintf("%.0f", f.Rate)), text(percent(f.InZone, 1)), text(rounded(f.Spill)),
 		{percent(f.Success, 2), successStyle(f.Success)},
 		text(f.P50.String()), text(f.P99.String()),
-		text(fmt.Sprintf("%.2f", f.Cost)),
+		text(fmt.Sprintf("%.2f", f.Cost)), text(f.Stall.String()),
 	}
 }
 

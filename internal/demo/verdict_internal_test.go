@@ -28,9 +28,9 @@ func TestVerdict(t *testing.T) {
 		{"no spill", func(r *Report) { r.Phases[1].Spilled = nil }, false},
 		{"just enough answered well", func(r *Report) { r.Total.Success = 0.995 }, true},
 		{"too few answered well", func(r *Report) { r.Total.Success = 0.9949 }, false},
-		{"enough with retries", func(r *Report) { r.RetryOn = []string{"5xx"} }, true},
+		{"enough with retries", func(r *Report) { r.RetryOn = "gateway-error,5xx" }, true},
 		{"too few with retries", func(r *Report) {
-			r.RetryOn = []string{"5xx"}
+			r.RetryOn = "gateway-error,5xx"
 			r.Total.Success = 0.9989
 		}, false},
 		{"interrupted", func(r *Report) { r.Interrupted = true }, false},

@@ -13,8 +13,8 @@ const (
 	zoneCount        = 3
 	endpointsPerZone = 3
 	region           = "demo"
-	namespace        = "demo"
-	serviceName      = "shop"
+	namespace        = "shop"
+	serviceName      = "web"
 )
 
 // Ports from which a free one is sought: below the range that kernels hand out to clients (32768 on Linux, 49152
