@@ -9,7 +9,10 @@ const rootExample = `  # Who serves whom, why, what it costs and what would help
   kubectl get nodes,services,endpointslices -A -o yaml | weir explain -f -
 
   # Serve the manifests of a folder as the node worker-1 would, and follow their changes
-  weir agent -f manifests/ --node worker-1`
+  weir agent -f manifests/ --node worker-1
+
+  # See all of it at work on this machine
+  weir demo`
 
 // rootCommand makes weir with all its subcommands.
 func rootCommand() *cobra.Command {
@@ -26,6 +29,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		agentCommand(),
 		explainCommand(),
+		demoCommand(),
 		versionCommand(),
 		completionCommand(),
 	)
