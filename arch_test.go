@@ -54,7 +54,7 @@ func rooms() map[string]room {
 		},
 		"github.com/spf13/cobra": {[]string{"cmd"}, "flags are parsed in cmd"},
 		"golang.org/x/net":       {[]string{"internal/l7"}, "HTTP/2 and header rules live in the proxy"},
-		"os":                     {[]string{"cmd", "internal/agent", "internal/demo", "internal/manifest", "internal/ops"}, "the core and the edges are handed what they need"},
+		"os":                     {[]string{"cmd", "internal/agent", "internal/demo", "internal/l7", "internal/manifest", "internal/ops"}, "the core and the edges are handed what they need"},
 		"net/http":               {[]string{"internal/agent", "internal/demo", "internal/l7", "internal/ops"}, "the core speaks no protocol"},
 		"log/slog":               {[]string{"cmd", "internal/agent", "internal/l7", "internal/manifest", "internal/ops", "internal/demo"}, "the core returns reasons"},
 		"log":                    {nil, "log/slog, passed in"},
