@@ -6,7 +6,6 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/textproto"
-	"net/url"
 	"sync"
 	"time"
 )
@@ -94,12 +93,19 @@ func (a *attempt) status() int {
 	return a.response.StatusCode
 }
 
-// discard gives up a response for the sake of another attempt.
+// discard is done with a response: for the sake of another attempt, or since it was passed on.
 func (a *attempt) discard() {
+	a.release() // first: Close waits for the request's body, which a client may hold open for ever
 	if a.response != nil {
 		_ = a.response.Body.Close()
 	}
-	a.release()
+}
+
+// takeBack ends the engine's reading of the request's body.
+func (a *attempt) takeBack() {
+	if a.view != nil {
+		a.view.takeBack()
+	}
 }
 
 // release lets the endpoint go. It may be called twice.
@@ -116,7 +122,10 @@ func (a *attempt) request(ctx context.Context) *http.Request {
 	r := a.x.r
 	out := &http.Request{
 		Method:        r.Method,
-		URL:           a.url(),
+		Proto:         "HTTP/1.1", // net/http waits for 100 Continue only then
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		URL:           target(r, a.endpoint.addr),
 		Host:          r.Host,
 		Header:        a.header(),
 		ContentLength: r.ContentLength,
@@ -126,17 +135,11 @@ func (a *attempt) request(ctx context.Context) *http.Request {
 		return out.WithContext(ctx)
 	}
 	out.Body = a.view
+	// net/http sends a body after the final answer even, to keep the connection: the client would be told to continue
+	// with what nobody wants. It does not if the connection is not kept.
+	out.Close = out.Header.Get("Expect") != ""
 	out.Trailer = a.x.trailer
 	return out.WithContext(ctx)
-}
-
-func (a *attempt) url() *url.URL {
-	u := &url.URL{Scheme: "http", Host: a.endpoint.addr}
-	if u.Opaque = target(a.x.r); u.Opaque == "" {
-		from := a.x.r.URL
-		u.Path, u.RawPath, u.RawQuery, u.ForceQuery = from.Path, from.RawPath, from.RawQuery, from.ForceQuery
-	}
-	return u
 }
 
 func (a *attempt) header() http.Header {

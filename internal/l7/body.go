@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,7 +40,7 @@ var (
 type view struct {
 	*body
 	at   int64 // how much this attempt has read
-	dead bool
+	dead atomic.Bool
 }
 
 // open begins the body for one attempt.
@@ -49,7 +50,7 @@ func (b *body) open() *view { return &view{body: b} }
 func (v *view) Read(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.dead || v.gone {
+	if v.dead.Load() || v.gone {
 		return 0, errTakenBack
 	}
 	if v.at < v.read {
@@ -108,27 +109,36 @@ func (b *body) onEnd(f func()) {
 	}
 }
 
-// takeBack ends an attempt's reading and tells whether another may begin. It does not wait for a read under way: then
-// bytes may be lost, and the answer is no.
-func (v *view) takeBack() bool {
-	if !v.mu.TryLock() {
+// takeBack ends an attempt's reading. What a read under way still brings is kept for the next attempt.
+func (v *view) takeBack() { v.dead.Store(true) }
+
+// isRepeatable tells whether another attempt could read the body from its beginning. A read under way means no: what it
+// brings would be lost.
+func (b *body) isRepeatable() bool {
+	if !b.mu.TryLock() {
 		return false
 	}
-	defer v.mu.Unlock()
-	v.dead = true
-	return v.end == nil && v.read == 0 || (v.end == nil || v.end == io.EOF) && v.whole //nolint:errorlint // as above
+	defer b.mu.Unlock()
+	return b.end == nil && b.read == 0 || (b.end == nil || b.end == io.EOF) && b.whole //nolint:errorlint // as above
 }
 
-// failure gives what went wrong on the client's side; nil if nothing did.
+// failure gives what went wrong on the client's side; nil if nothing did. It waits for a read under way.
 func (b *body) failure() error {
-	if !b.mu.TryLock() {
-		return nil // still reading
-	}
+	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.end == io.EOF { //nolint:errorlint // as above
 		return nil
 	}
 	return b.end
+}
+
+// isBroken tells whether something went wrong on the client's side so far.
+func (b *body) isBroken() bool {
+	if !b.mu.TryLock() {
+		return false // still reading
+	}
+	defer b.mu.Unlock()
+	return b.end != nil && b.end != io.EOF //nolint:errorlint // as above
 }
 
 // isWhole tells whether all of the body was read. A read under way means no.

@@ -53,13 +53,15 @@ func (c *course) adopt(ticket pick.Ticket) {
 	c.attempts++
 }
 
-// again finds another endpoint after an attempt that ended so, if the policy sees an occasion, the budget and the limit
-// allow it and there is an endpoint left. safe tells that nothing can happen twice. The attempt that failed is settled
-// with its outcome; if there is no other, it stays the current one.
-func (c *course) again(e ending, status int, safe safety) bool {
-	if safe != repeatable || c.attempts >= c.retry.Attempts || !c.retry.allows(e, status) {
-		return false
-	}
+// mayRetry tells whether the policy sees an occasion for another attempt in how this one ended.
+func (c *course) mayRetry(e ending, status int) bool {
+	return c.attempts < c.retry.Attempts && c.retry.allows(e, status)
+}
+
+// again finds another endpoint after an attempt that ended so, if the budget allows it and there is one left. The attempt
+// that failed is settled with its outcome; if there is no other, it stays the current one. Ask mayRetry before, and
+// whether nothing can happen twice.
+func (c *course) again(e ending, status int) bool {
 	now := c.clock()
 	if !c.budget.withdraw(now) {
 		return false
@@ -72,14 +74,6 @@ func (c *course) again(e ending, status int, safe safety) bool {
 	c.adopt(ticket)
 	return true
 }
-
-// safety tells whether a request may be sent once more.
-type safety uint8
-
-const (
-	unrepeatable safety = iota // it may have had an effect, or its body is gone
-	repeatable
-)
 
 // answer tells the pool how the attempt was answered, once: later calls of the same attempt do nothing.
 func (c *course) answer(at time.Duration, o pick.Outcome) {

@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -61,7 +59,8 @@ func (x *exchange) run() {
 	x.prepareBody()
 	for {
 		a := x.attempt(ctx)
-		if x.again(a.ending, a.status(), x.safety(a)) {
+		if x.mayRetry(a.ending, a.status()) && x.isSafe(a) && x.again(a.ending, a.status()) {
+			a.takeBack()
 			a.discard()
 			continue
 		}
@@ -98,11 +97,14 @@ func (x *exchange) arrived() {
 func (x *exchange) finish() {
 	x.arrived()
 	x.settle(pick.Canceled) // does nothing unless a fault of our own left the ticket open
+	g := x.gate(x.r)
+	if g != nil {
+		g.upgrading.Store(false)
+	}
 	if x.body != nil {
 		var all bool
-		if x.done.In, all = x.body.close(); !all && x.r.ProtoMajor == 1 {
-			// Nobody will read the rest. net/http would wait for it, and so would a reader that is under way.
-			_ = x.rc.SetReadDeadline(time.Unix(1, 0))
+		if x.done.In, all = x.body.close(); !all && x.r.ProtoMajor == 1 && g != nil {
+			g.hangUp() // net/http would wait for the rest, and so would a reader that is under way
 		}
 	}
 	x.result(&x.done)
@@ -153,20 +155,19 @@ func (x *exchange) endTrailer() {
 	}
 }
 
-// safety tells whether nothing can happen twice if the request is sent again after a.
-func (x *exchange) safety(a *attempt) safety {
-	back := a.view == nil || a.view.takeBack()
+// isSafe tells whether nothing can happen twice if the request is sent again after a.
+func (x *exchange) isSafe(a *attempt) bool {
 	sent := a.ending != connectFailed && a.ending != connectTimedOut
-	if !back || sent && !isIdempotent(x.r.Method) || x.upgrade != "" && sent {
-		return unrepeatable
+	if sent && (!isIdempotent(x.r.Method) || x.upgrade != "") {
+		return false
 	}
-	return repeatable
+	return x.body == nil || x.body.isRepeatable()
 }
 
 // judge tells how an attempt ended that brought no response.
 func (x *exchange) judge(ctx context.Context, err error) ending {
 	switch cause := context.Cause(ctx); {
-	case x.body != nil && x.body.failure() != nil && x.r.Context().Err() == nil:
+	case x.clientFault() != "":
 		return clientBroke
 	case errors.Is(cause, errNoResponse):
 		return timedOut
@@ -189,20 +190,26 @@ func (x *exchange) isDeadlineNear() bool {
 	return deadline > 0 && x.clock()-x.start > deadline*9/10
 }
 
-// clientFault names what was wrong with the client's body.
+// clientFault names what was wrong with the client's body; empty if nothing was, or the client just left.
 func (x *exchange) clientFault() reason.Code {
-	err := x.body.failure()
-	var framing *framingError
-	switch {
-	case errors.As(err, &framing):
-		return framing.code
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return reason.BodyTimeout
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return reason.ClientGone
-	default:
-		return reason.MalformedRequest
+	if x.body == nil || x.r.Context().Err() == nil && !x.body.isBroken() {
+		return ""
 	}
+	// net/http cancels a request whose body cannot be read before that read returns; it is about to.
+	err := x.body.failure()
+	if err == nil {
+		return ""
+	}
+	if g := x.gate(x.r); g != nil && g.refused != "" {
+		return g.refused // asked there, since net/http has its own words for a broken trailer
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return reason.BodyTimeout
+	}
+	if x.r.Context().Err() == nil {
+		return reason.MalformedRequest // net/http itself could not read it
+	}
+	return ""
 }
 
 // refuse answers the request without an endpoint. It only can if no response's head was sent.
@@ -241,16 +248,4 @@ func (x *exchange) refuse(code reason.Code) {
 		n, _ := io.WriteString(x.w, text)
 		x.done.Out += int64(n)
 	}
-}
-
-// target gives the request's target byte for byte where that is safe, and normalised where it is not.
-func target(r *http.Request) string {
-	t := r.RequestURI
-	if t == "*" {
-		return t
-	}
-	if !strings.HasPrefix(t, "/") || strings.HasPrefix(t, "//") || !isTarget(t) {
-		return ""
-	}
-	return t
 }

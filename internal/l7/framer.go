@@ -19,6 +19,7 @@ type framer struct {
 	scanned   int   // bytes of the head, line or trailers that were looked at in vain
 	trailer   int   // bytes of the trailer section so far
 	later     bool  // a head was seen: HTTP/2 may not begin any more
+	upgrade   bool  // the last head asked for another protocol
 }
 
 type frameState uint8
@@ -198,6 +199,7 @@ func (f *framer) judge(head []byte) (drop, pass int, refused reason.Code) {
 	if refused != "" {
 		return 0, 0, refused
 	}
+	f.upgrade = m.upgrade
 	switch {
 	case m.chunked:
 		f.state = inChunkSize

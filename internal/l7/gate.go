@@ -1,6 +1,7 @@
 package l7
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,9 +25,13 @@ type gate struct {
 	net.Conn
 	framer   framer
 	timeouts Timeouts
-	closed   func()    // called once; set before the gate is used
-	once     sync.Once // guards closed
-	awake    atomic.Bool
+	closed   func()      // called once; set before the gate is used
+	once     sync.Once   // guards closed
+	awake    atomic.Bool // something was handed out
+
+	// upgrading holds back what follows a request for another protocol until it is declined or granted: it need not be
+	// HTTP.
+	upgrading atomic.Bool
 
 	// The reader's own.
 	store   []byte      // the array that in lives in, kept for the next head
@@ -36,14 +41,13 @@ type gate struct {
 	refused reason.Code // why the request with the refusedMethod stands there
 
 	mu       sync.Mutex
+	hungUp   bool      // nothing is read any more
 	asked    time.Time // the deadline that net/http wants
 	headBy   time.Time // when the head that is arriving must be whole; zero: none is arriving
 	writable time.Time // the write deadline that is set
 }
 
 const (
-	// refusedMethod marks the request that stands for one which was refused.
-	refusedMethod = "WEIR-REFUSED"
 	// gateRead is how much is read at once: most heads fit.
 	gateRead = 4 << 10
 	// lingerTime lets a client read its refusal before the connection is reset; a round trip across the world.
@@ -51,6 +55,8 @@ const (
 	// lingerBytes bounds what is read for that: what a socket's buffer holds.
 	lingerBytes = 256 << 10
 )
+
+var errFraming = errors.New("the body's framing is broken")
 
 // newGate watches over conn. early was read from it already.
 func newGate(conn net.Conn, early []byte, o *Options) *gate {
@@ -91,7 +97,8 @@ func (g *gate) Read(p []byte) (int, error) {
 // advance looks at what was received, or receives more.
 func (g *gate) advance() error {
 	wasHead := g.framer.state == inHead
-	if len(g.in) > 0 {
+	held := wasHead && g.upgrading.Load() && !over(len(g.in), g.framer.limits.Head)
+	if len(g.in) > 0 && !held {
 		if wasHead {
 			g.expectHead()
 		}
@@ -103,6 +110,7 @@ func (g *gate) advance() error {
 			g.in, g.clear = g.in[drop:], pass
 			if wasHead && pass > 0 {
 				g.setHeadBy(time.Time{})
+				g.upgrading.Store(g.framer.upgrade)
 			}
 			return nil
 		}
@@ -142,18 +150,12 @@ func (g *gate) refuse(code reason.Code) error {
 	g.refused = code
 	g.setHeadBy(time.Time{})
 	if g.framer.state != inHead {
-		return &framingError{code}
+		return errFraming
 	}
 	g.in = []byte(refusedMethod + " / HTTP/1.1\r\nHost: refused\r\nConnection: close\r\n\r\n")
 	g.clear = len(g.in)
 	return nil
 }
-
-// framingError is why a body cannot be read on.
-type framingError struct{ code reason.Code }
-
-// Error gives the reason's code.
-func (e *framingError) Error() string { return string(e.code) }
 
 // expectHead starts the clock of a head, if it does not run.
 func (g *gate) expectHead() {
@@ -196,7 +198,18 @@ func (g *gate) SetDeadline(t time.Time) error {
 	return g.SetWriteDeadline(t)
 }
 
+// hangUp ends all reading, for good: whatever deadline is asked for later.
+func (g *gate) hangUp() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hungUp = true
+	_ = g.applyLocked() // fails on a closed connection only
+}
+
 func (g *gate) applyLocked() error {
+	if g.hungUp {
+		return g.Conn.SetReadDeadline(time.Unix(1, 0))
+	}
 	t := g.asked
 	if t.IsZero() || !g.headBy.IsZero() && g.headBy.Before(t) {
 		t = g.headBy
@@ -238,13 +251,19 @@ func (g *gate) CloseWrite() error {
 func (g *gate) Close() error {
 	var err error
 	g.once.Do(func() {
-		if g.refused != "" {
+		if g.refused != "" || g.isHungUp() {
 			g.linger()
 		}
 		err = g.Conn.Close()
 		g.closed()
 	})
 	return err
+}
+
+func (g *gate) isHungUp() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.hungUp
 }
 
 // linger ends this side and reads what the client still sends: to close with bytes unread would reset the connection

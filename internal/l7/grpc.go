@@ -1,7 +1,6 @@
 package l7
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -104,13 +103,5 @@ func parseGRPCTimeout(field string) time.Duration {
 
 // encodeGRPCMessage percent-encodes what a grpc-message may not hold.
 func encodeGRPCMessage(text string) string {
-	var b strings.Builder
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '%' {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
+	return escape(text, func(c byte) bool { return c >= ' ' && c <= '~' && c != '%' })
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
+// refusedMethod marks the request that stands, behind the gate, for one which was refused. No client may use it.
+const refusedMethod = "WEIR-REFUSED"
+
 // message is what a request's head says about the request's length.
 type message struct {
 	chunked bool
@@ -16,6 +19,7 @@ type message struct {
 	codings int   // Transfer-Encoding fields
 	coding  []byte
 	old     bool // HTTP/1.0
+	upgrade bool // there is an Upgrade field
 }
 
 // parseHead judges a whole head, from the request line to the empty line.
@@ -70,6 +74,8 @@ func (m *message) field(name, value []byte) bool {
 		if bytes.EqualFold(name, []byte("Host")) {
 			m.hosts++
 		}
+	case len("Upgrade"):
+		m.upgrade = m.upgrade || bytes.EqualFold(name, []byte("Upgrade"))
 	case len("Content-Length"):
 		if bytes.EqualFold(name, []byte("Content-Length")) {
 			var ok bool
@@ -165,7 +171,8 @@ func parseLength(b []byte) (int64, bool) {
 	return n, len(b) > 0
 }
 
-// parseChunkSize reads a chunk's size line: hexadecimal digits, then nothing or an extension after a semicolon.
+// parseChunkSize reads a chunk's size line: hexadecimal digits, then nothing or an extension after a semicolon. White
+// space before the semicolon, which RFC 9112 calls bad, is refused: net/http does not read it either.
 func parseChunkSize(line []byte) (int64, bool) {
 	digits, extension, extended := bytes.Cut(line, []byte(";"))
 	if !extended {
@@ -176,7 +183,7 @@ func parseChunkSize(line []byte) (int64, bool) {
 			return 0, false
 		}
 	}
-	return parseHex(bytes.TrimRight(digits, " \t"))
+	return parseHex(digits)
 }
 
 func parseHex(b []byte) (int64, bool) {

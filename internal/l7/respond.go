@@ -18,7 +18,7 @@ func (x *exchange) respond(a *attempt) {
 		x.switchProtocols(a)
 		return
 	}
-	defer func() { _ = resp.Body.Close() }()
+	defer a.discard()
 	x.done.Code = resp.StatusCode
 	x.done.Outcome = outcomeOfStatus(resp.StatusCode)
 	call := x.grpcCall(resp)
@@ -112,25 +112,26 @@ func (x *exchange) copyBody(resp *http.Response) *copyFault {
 	for {
 		n, err := resp.Body.Read(buffer[:])
 		if n > 0 {
-			if fault := x.pass(buffer[:n], resp.ContentLength); fault != nil {
+			if fault := x.pass(buffer[:n]); fault != nil {
 				return fault
 			}
 		}
-		if err == io.EOF {
+		switch {
+		case err == io.EOF:
 			return nil
-		}
-		if err != nil {
+		case err != nil:
+			_ = x.rc.Flush() // the client gets what there was
 			return &copyFault{err: err}
+		}
+		if err := x.rc.Flush(); err != nil {
+			return &copyFault{err: err, client: true}
 		}
 	}
 }
 
-func (x *exchange) pass(p []byte, length int64) *copyFault {
+func (x *exchange) pass(p []byte) *copyFault {
 	n, err := x.w.Write(p)
 	x.done.Out += int64(n)
-	if err == nil && (length < 0 || x.done.Out < length) {
-		err = x.rc.Flush()
-	}
 	if err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
 		return &copyFault{err: err, client: true}
 	}

@@ -166,11 +166,14 @@ func (s *Server) admit(conn net.Conn) {
 	}
 }
 
+// undecided is a client connection that has not said enough to be served.
+type undecided struct{ net.Conn }
+
 func (s *Server) detect(conn net.Conn) {
-	s.open.add(conn)
+	s.open.add(undecided{conn})
 	p, early := detect(conn, s.options.Timeouts.Detect)
-	s.open.remove(conn)
-	if p == TCP {
+	s.open.remove(undecided{conn})
+	if p == TCP && !s.stopping.Load() {
 		s.serveTCP(conn, early)
 		return
 	}
@@ -203,13 +206,10 @@ func (s *Server) left(c io.Closer) {
 // ends; then it gives the context's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopping.Store(true)
-	_ = s.listener.Close() // a second Shutdown finds it closed
+	s.web.server.SetKeepAlivesEnabled(false) // from here on, answers say Connection: close
+	_ = s.listener.Close()                   // a second Shutdown finds it closed
 	s.handoff.stop()
-	s.open.each(func(c io.Closer) {
-		if g, ok := c.(*gate); ok && !g.awake.Load() {
-			_ = g.Conn.Close() // it never asked for anything; net/http would wait for it
-		}
-	})
+	s.open.each(closeUnasked)
 	err := s.web.server.Shutdown(ctx)
 	if err == nil {
 		err = s.open.wait(ctx)
@@ -223,6 +223,18 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return fmt.Errorf("shut down %s: connections were cut: %w", s.addr, err)
 	}
 	return nil
+}
+
+// closeUnasked closes a connection on which nobody has asked for anything yet: there is nothing to wait for.
+func closeUnasked(c io.Closer) {
+	switch c := c.(type) {
+	case undecided:
+		_ = c.Close()
+	case *gate:
+		if !c.awake.Load() {
+			_ = c.Conn.Close()
+		}
+	}
 }
 
 // handoff is the listener through which web gets its connections.

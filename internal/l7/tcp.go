@@ -58,7 +58,7 @@ func (w *wire) connect(ctx context.Context, c *course, done *Result) net.Conn {
 		if ctx.Err() != nil {
 			e = clientGone
 		}
-		if c.again(e, 0, repeatable) {
+		if c.mayRetry(e, 0) && c.again(e, 0) {
 			continue
 		}
 		done.Reason, done.Outcome = e.reason(), e.outcome(0)

@@ -36,7 +36,7 @@ func newWeb(p *policy, o *Options, e *endpoints) *web {
 	w.server = &http.Server{
 		Handler:                      w,
 		Protocols:                    protocols,
-		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: max(o.Limits.Streams, 0), SendPingTimeout: pingAfter},
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: max(o.Limits.Streams, 0), SendPingTimeout: pingAfter, PingTimeout: pingWait},
 		IdleTimeout:                  o.Timeouts.Idle,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is the service's to answer
 		ErrorLog:                     slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
