@@ -18,7 +18,7 @@ import (
 func TestARequestIsAnsweredByAnEndpoint(t *testing.T) {
 	endpoint := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s %s %s %s", r.Proto, r.Method, r.RequestURI, body)
+		say(w, fmt.Sprintf("%s %s %s %s", r.Proto, r.Method, r.RequestURI, body))
 	})
 	for _, c := range []struct {
 		name     string
@@ -51,7 +51,7 @@ func TestARequestIsAnsweredByAnEndpoint(t *testing.T) {
 func TestCurlWorksUnmodified(t *testing.T) {
 	endpoint := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s %d", r.Proto, len(body))
+		say(w, fmt.Sprintf("%s %d", r.Proto, len(body)))
 	})
 	p := start(t, l7.Options{}, endpoint)
 	for _, c := range []struct {
@@ -126,9 +126,9 @@ func TestAResponseIsPassedOnAsItIs(t *testing.T) {
 
 func TestAnHTTP10ClientGetsNoChunks(t *testing.T) {
 	endpoint := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, "one")
+		say(w, "one")
 		w.(http.Flusher).Flush()
-		io.WriteString(w, "two")
+		say(w, "two")
 	})
 	p := start(t, l7.Options{}, endpoint)
 	got := converse(t, p.Addr(), "GET / HTTP/1.0\r\n\r\n")
@@ -144,12 +144,12 @@ func TestConnectionsAreKept(t *testing.T) {
 	conn := dial(t, p.Addr())
 	r := bufio.NewReader(conn)
 	for range 3 {
-		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		say(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 		resp, err := http.ReadResponse(r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp.Body.Close()
+		_ = resp.Body.Close()
 	}
 	first := <-conns
 	for range 2 {
@@ -160,7 +160,7 @@ func TestConnectionsAreKept(t *testing.T) {
 }
 
 func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
-	endpoint := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) })
+	endpoint := serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, r.URL.Path) })
 	p := start(t, l7.Options{}, endpoint)
 	got := converse(t, p.Addr(), "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc"+
 		"POST /2 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n\r\n"+

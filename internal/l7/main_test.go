@@ -72,8 +72,8 @@ type proxy struct {
 }
 
 // start serves endpoints until the test ends.
-func start(t testing.TB, o l7.Options, endpoints ...netip.AddrPort) *proxy {
-	t.Helper()
+func start(tb testing.TB, o l7.Options, endpoints ...netip.AddrPort) *proxy {
+	tb.Helper()
 	p := &proxy{pool: poolOf(endpoints...), saw: newRecorder()}
 	o.Pool = p.pool
 	if o.Observer == nil {
@@ -81,25 +81,25 @@ func start(t testing.TB, o l7.Options, endpoints ...netip.AddrPort) *proxy {
 	}
 	server, err := l7.Listen(netip.MustParseAddrPort("127.0.0.1:0"), o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p.Server, p.url = server, "http://"+server.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve() }()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // at once: tests that want grace ask for it themselves
 		_ = server.Shutdown(ctx)
 		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
+			tb.Errorf("Serve: %v", err)
 		}
 	})
 	return p
 }
 
+// poolOf makes a pool that takes its endpoints in turn.
 func poolOf(endpoints ...netip.AddrPort) *pick.Pool {
-	var n uint64
-	pool := pick.NewPool(pick.Options{Zone: "a", Random: func() uint64 { n += 0x9e3779b97f4a7c15; return n }})
+	pool := pick.NewPool(pick.Options{Zone: "a", Algorithm: pick.RoundRobin})
 	update(pool, endpoints...)
 	return pool
 }
@@ -113,25 +113,26 @@ func update(pool *pick.Pool, endpoints ...netip.AddrPort) {
 }
 
 // serve runs an HTTP endpoint that speaks HTTP/1 and HTTP/2 by prior knowledge.
-func serve(t testing.TB, h http.HandlerFunc) netip.AddrPort {
-	t.Helper()
+func serve(tb testing.TB, h http.HandlerFunc) netip.AddrPort {
+	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Config.Protocols = new(http.Protocols)
 	s.Config.Protocols.SetHTTP1(true)
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Config.DisableGeneralOptionsHandler = true
 	s.Start()
-	t.Cleanup(s.Close)
+	tb.Cleanup(s.Close)
 	return addrOf(s.Listener)
 }
 
 func addrOf(l net.Listener) netip.AddrPort { return netip.MustParseAddrPort(l.Addr().String()) }
 
 // serveTCP runs an endpoint that treats each connection with f.
-func serveTCP(t testing.TB, f func(*net.TCPConn)) netip.AddrPort {
-	t.Helper()
+func serveTCP(tb testing.TB, f func(*net.TCPConn)) netip.AddrPort {
+	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -141,89 +142,95 @@ func serveTCP(t testing.TB, f func(*net.TCPConn)) netip.AddrPort {
 				return
 			}
 			running.Go(func() {
-				defer conn.Close()
+				defer shut(conn)
 				f(conn.(*net.TCPConn))
 			})
 		}
 	})
-	t.Cleanup(func() {
-		l.Close()
+	tb.Cleanup(func() {
+		shut(l)
 		running.Wait()
 	})
 	return addrOf(l)
 }
 
 // refusing is an address where nobody listens.
-func refusing(t testing.TB) netip.AddrPort {
-	t.Helper()
+func refusing(tb testing.TB) netip.AddrPort {
+	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer l.Close()
+	defer shut(l)
 	return addrOf(l)
 }
 
 // client is an HTTP client of the given protocol, with connections of its own.
-func client(t testing.TB, h2 bool) *http.Client {
-	t.Helper()
+func client(tb testing.TB, h2 bool) *http.Client {
+	tb.Helper()
 	tr := &http.Transport{Protocols: new(http.Protocols), DisableCompression: true}
 	tr.Protocols.SetHTTP1(!h2)
 	tr.Protocols.SetUnencryptedHTTP2(h2)
-	t.Cleanup(tr.CloseIdleConnections)
+	tb.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: long, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 }
 
-// do sends a request and reads the whole response.
-func do(t testing.TB, c *http.Client, r *http.Request) (*http.Response, string) {
-	t.Helper()
-	resp, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, string(text)
+// answer is a response that was read to its end.
+type answer struct {
+	StatusCode      int
+	Header, Trailer http.Header
 }
 
-func request(t testing.TB, method, url string, body io.Reader) *http.Request {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
+// do sends a request and reads the whole response.
+func do(tb testing.TB, c *http.Client, r *http.Request) (answer, string) {
+	tb.Helper()
+	resp, err := c.Do(r)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return answer{StatusCode: resp.StatusCode, Header: resp.Header, Trailer: resp.Trailer}, string(text)
+}
+
+func request(tb testing.TB, method, url string, body io.Reader) *http.Request {
+	tb.Helper()
+	r, err := http.NewRequestWithContext(tb.Context(), method, url, body)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	return r
 }
 
 // dial opens a raw connection with a deadline that only a failure reaches.
-func dial(t testing.TB, addr netip.AddrPort) *net.TCPConn {
-	t.Helper()
+func dial(tb testing.TB, addr netip.AddrPort) *net.TCPConn {
+	tb.Helper()
 	conn, err := net.Dial("tcp", addr.String())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	tb.Cleanup(func() { shut(conn) })
 	if err := conn.SetDeadline(time.Now().Add(long)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return conn.(*net.TCPConn)
 }
 
 // converse sends raw bytes and reads until the proxy closes.
-func converse(t testing.TB, addr netip.AddrPort, raw string) string {
-	t.Helper()
-	conn := dial(t, addr)
+func converse(tb testing.TB, addr netip.AddrPort, raw string) string {
+	tb.Helper()
+	conn := dial(tb, addr)
 	if _, err := io.WriteString(conn, raw); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	answer, err := io.ReadAll(conn)
 	if err != nil {
-		t.Fatalf("after %q: %v", answer, err)
+		tb.Fatalf("after %q: %v", answer, err)
 	}
 	return string(answer)
 }
@@ -234,8 +241,11 @@ func statusLine(raw string) string {
 	return line
 }
 
-// say writes a raw response.
-func say(conn net.Conn, raw string) { _, _ = io.WriteString(conn, raw) }
+// say writes to a side that may be gone, which the other side of the test finds out.
+func say(w io.Writer, raw string) { _, _ = io.WriteString(w, raw) }
+
+// shut closes what may be closed already.
+func shut(c io.Closer) { _ = c.Close() }
 
 // hear reads a raw request's head.
 func hear(conn net.Conn) (*bufio.Reader, string) {

@@ -1,0 +1,45 @@
+package l7
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+)
+
+// ServeConn serves one connection that did not come through the listener.
+func (s *Server) ServeConn(conn net.Conn) { s.admit(conn) }
+
+// ListenNowhere makes a server without a socket; connections come through ServeConn.
+func ListenNowhere(o Options) *Server {
+	return newServer(newHandoff(&net.TCPAddr{}), netip.AddrPort{}, o)
+}
+
+// Budget is the retry budget by itself.
+type Budget struct{ *budget }
+
+// NewBudget makes one.
+func NewBudget(r Retry) Budget { return Budget{newBudget(r.withDefaults())} }
+
+// Request puts in the share of one request.
+func (b Budget) Request(now time.Duration) { b.request(now) }
+
+// Withdraw takes out one retry.
+func (b Budget) Withdraw(now time.Duration) bool { return b.withdraw(now) }
+
+// CopyEndToEnd is copyEndToEnd.
+func CopyEndToEnd(to, from http.Header) { copyEndToEnd(to, from) }
+
+// OutcomeOfStatus is outcomeOfStatus.
+func OutcomeOfStatus(status int) pick.Outcome { return outcomeOfStatus(status) }
+
+// OutcomeOfGRPC is the outcome of a grpc-status field.
+func OutcomeOfGRPC(field string) pick.Outcome { return parseGRPCStatus(field).outcome() }
+
+// ParseGRPCTimeout is parseGRPCTimeout.
+func ParseGRPCTimeout(field string) time.Duration { return parseGRPCTimeout(field) }
+
+// DetectBytes is protocolOfBytes.
+func DetectBytes(b string) (Protocol, bool) { return protocolOfBytes([]byte(b)) }
