@@ -210,6 +210,7 @@ func TestWhatCannotBeServedIsReported(t *testing.T) {
 	port := []topology.Port{{Protocol: topology.TCP, Port: w.port}}
 	s = topology.NewSnapshot(s.Nodes, append(s.Services,
 		&topology.Service{ServiceName: name("headless"), Ports: port, Headless: true},
+		&topology.Service{ServiceName: name("lent"), Ports: port, ClusterIPs: []netip.Addr{w.serviceIP}, OtherProxy: "x"},
 		&topology.Service{ServiceName: name("portless"), ClusterIPs: []netip.Addr{w.serviceIP}},
 		&topology.Service{ServiceName: name("zz-twin"), Ports: port, ClusterIPs: []netip.Addr{w.serviceIP}},
 	), topology.Costs{})
@@ -224,7 +225,7 @@ func TestWhatCannotBeServedIsReported(t *testing.T) {
 		got[p.Service+" "+string(p.Reason.Code)] = p.Reason.Code
 	}
 	for _, want := range []string{
-		"shop/headless NoClusterIP", "shop/portless NoPorts", "shop/zz-twin AddressTaken", "shop/nobody MappedServiceAbsent",
+		"shop/headless NoClusterIP", "shop/lent OtherProxy", "shop/portless NoPorts", "shop/zz-twin AddressTaken", "shop/nobody MappedServiceAbsent",
 		"shop/web ProtocolNotServed", "shop/web StrategyRefused",
 	} {
 		if got[want] == "" {

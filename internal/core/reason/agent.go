@@ -5,6 +5,7 @@ const (
 	NodeGone            Code = "NodeGone"
 	NodeWithoutZone     Code = "NodeWithoutZone"
 	NoClusterIP         Code = "NoClusterIP"
+	OtherProxy          Code = "OtherProxy"
 	ProtocolNotServed   Code = "ProtocolNotServed"
 	NoPorts             Code = "NoPorts"
 	AddressTaken        Code = "AddressTaken"
@@ -18,6 +19,7 @@ func agentTexts() map[Code]string {
 	return map[Code]string{
 		NodeGone:            "the cluster no longer has this node: {objects}; its last zone stays in use",
 		NodeWithoutZone:     "this node carries no zone label, so that no zone hint applies to it: {objects}",
+		OtherProxy:          "{first} was given to the proxy {last} by the label service.kubernetes.io/service-proxy-name",
 		NoClusterIP:         "no cluster IP and no address mapped to it: nothing to listen on for {objects}",
 		ProtocolNotServed:   "only TCP ports are served, not {objects}",
 		NoPorts:             "the service has no ports: {objects}",

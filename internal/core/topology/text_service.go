@@ -80,6 +80,8 @@ func (p *serviceParser) field(arg token) error {
 		s.InternalPolicy, err = parsePolicy(value)
 	case "external":
 		s.ExternalPolicy, err = parsePolicy(value)
+	case "proxy":
+		s.OtherProxy, err = value.word("proxy", "-_./")
 	case "strategy":
 		s.Overflow.Strategy, err = value.word("strategy", "-_.")
 	case "prefer":
@@ -91,8 +93,8 @@ func (p *serviceParser) field(arg token) error {
 	case "demand":
 		s.Demand, err = parseDemand(value)
 	default:
-		err = key.errorf("unknown field %q of a service: want port, ip, mode, internal, external, strategy, prefer, "+
-			"drain, overload-limit or demand", key.text)
+		err = key.errorf("unknown field %q of a service: want port, ip, mode, internal, external, proxy, strategy, "+
+			"prefer, drain, overload-limit or demand", key.text)
 	}
 	return err
 }
@@ -265,6 +267,9 @@ func (s *Service) formatPolicies() []string {
 	}
 	if s.Headless {
 		words = append(words, "headless")
+	}
+	if s.OtherProxy != "" {
+		words = append(words, "proxy="+s.OtherProxy)
 	}
 	return words
 }

@@ -48,7 +48,7 @@ func TestCanonicalTextComesBackLetterForLetter(t *testing.T) {
 		"service web\nendpoints a:3>a b:1!>a,b,@n1 c:1@n1>@n1 -:1",
 		"service web\nendpoints a:3 10.0.1.0=b:2 fd00::1=a:2 v6=a:2",
 		"service web\nendpoints a:2{cluster=west} a:1{pod=shop/web-0,ports=-} a:1{ports=dns:53/UDP@dns|http:80}",
-		"service web ip=10.96.0.1,fd00::1 mode=Auto internal=Local external=- exposed headless strategy=Hazl prefer=cost " +
+		"service web ip=10.96.0.1,fd00::1 mode=Auto internal=Local external=- exposed headless proxy=other strategy=Hazl prefer=cost " +
 			"shed drain=a@2026-11-20T12:00:00Z drain=b@2026-11-20T12:00:00.5Z overload-limit=0.2 demand=a:0.7,b:0.3",
 		"costs a>b=3\nnodes a:4\nservice a/b\nservice a/c\nendpoints a:1\nservice web",
 	} {
@@ -146,7 +146,7 @@ func TestBrokenTextIsRefusedWithItsPlaceAndAWayOut(t *testing.T) {
 		{"service web shed shed", `1:18 shed is there already: remove one`},
 		{"service web shy", `1:13 unknown word "shy" of a service: want exposed, headless, shed or FIELD=VALUE`},
 		{"service web size=1", `1:13 unknown field "size" of a service: want port, ip, mode, internal, external, ` +
-			`strategy, prefer, drain, overload-limit or demand`},
+			`proxy, strategy, prefer, drain, overload-limit or demand`},
 		{"endpoints a:3", `1:1 endpoints of no service: write a service statement before`},
 		{"service web; endpoints a", `1:24 bad endpoint "a": want ZONE:COUNT, as in a:3, b:1! or -:1`},
 		{"service web; endpoints a:", `1:26 bad number of endpoints "": want a whole number from 1 to 10000`},
@@ -303,6 +303,7 @@ func (g generator) service(name topology.ServiceName) *topology.Service {
 		ExternalPolicy:       one(g, topology.PolicyCluster, topology.PolicyLocal, ""),
 		ExternallyAccessible: g.rarely(),
 		Headless:             g.rarely(),
+		OtherProxy:           one(g, "", "", "other"),
 		OverloadLimit:        one(g, 0, 0.2),
 		Overflow: topology.OverflowSettings{
 			Strategy: one(g, "", "Hazl"), Prefer: one(g, "", "cost"), Shed: g.rarely(),

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -26,6 +27,9 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []Problem) {
 		ExternalPolicy:       p.policy("spec.externalTrafficPolicy", string(s.Spec.ExternalTrafficPolicy)),
 		ExternallyAccessible: isExternallyAccessible(s),
 		Headless:             s.Spec.ClusterIP == corev1.ClusterIPNone,
+	}
+	if proxy := s.Labels[api.LabelServiceProxyName]; proxy != api.ServiceProxyName {
+		svc.OtherProxy = proxy
 	}
 	if !svc.Headless {
 		svc.ClusterIPs = p.clusterIPs(s)

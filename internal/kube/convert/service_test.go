@@ -67,6 +67,16 @@ func TestService(t *testing.T) {
 	}
 }
 
+func TestTheLabelGivesAServiceToAnotherProxy(t *testing.T) {
+	for label, want := range map[string]string{"other": "other", "weir": "", `""`: ""} {
+		text := "metadata: {name: web, labels: {service.kubernetes.io/service-proxy-name: " + label + "}}"
+		svc, _ := convert.Service(object[corev1.Service](t, text), convert.Options{})
+		if svc.OtherProxy != want {
+			t.Errorf("%s: want %q, got %q", label, want, svc.OtherProxy)
+		}
+	}
+}
+
 func TestLoadBalancerExposesByItsMode(t *testing.T) {
 	for status, want := range map[string]bool{
 		"{}": false,
