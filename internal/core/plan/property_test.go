@@ -13,7 +13,7 @@ import (
 )
 
 // cases is how many generated inputs each property sees in each mode: some seconds in all.
-const cases = 1000
+const cases = 300
 
 // eachMode runs a property over generated inputs in every mode.
 func eachMode(t *testing.T, property func(t *testing.T, random *rand.Rand, in plan.Input)) {
@@ -371,7 +371,7 @@ func checkOverload(t *testing.T, p *plan.Plan, load []plan.Share) {
 // hints are there it changes no more of them than the best one has to.
 func TestAutoAgreesWithBruteForce(t *testing.T) {
 	random := newRandom(t)
-	for range 3000 {
+	for range 1500 {
 		zones := 2 + random.IntN(3)
 		cpu := make([]int, zones)
 		home := make([]int, zones)
