@@ -14,7 +14,7 @@ type course struct{ calm, stress, after time.Duration }
 
 // The courses: that of the study, and one that is long enough to see what tests look at.
 func fullCourse() course  { return course{20 * time.Second, 60 * time.Second, 25 * time.Second} }
-func shortCourse() course { return course{12 * time.Second, 30 * time.Second, 20 * time.Second} }
+func shortCourse() course { return course{12 * time.Second, 24 * time.Second, time.Second} }
 
 // never stands for a moment that did not come.
 const never = -time.Second
