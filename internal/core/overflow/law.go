@@ -101,10 +101,8 @@ func (w *weir) Step(now time.Duration, c *Counters) Decision {
 // moment moves the clock and the demand.
 func (w *weir) moment(now time.Duration, c *Counters) moment {
 	pause := max(0, now-w.last)
-	if !w.started {
-		pause = 100 * time.Millisecond // a usual step: before the first one there is nothing to measure from
-	}
-	if pause > w.k.IdleMax {
+	if !w.started || pause > w.k.IdleMax {
+		pause = 100 * time.Millisecond // a usual step: what was counted is younger than the pause
 		w.idle()
 	}
 	w.started, w.last = true, max(w.last, now)

@@ -242,3 +242,15 @@ func TestManyFailuresFromTheStartDoNotInflateTheBaseline(t *testing.T) {
 		t.Errorf("baseline %v: want at most %v, as if all had failed", d.last.Baseline, limit)
 	}
 }
+
+func TestDemandBeforeAPauseDoesNotDistortWhatFollows(t *testing.T) {
+	for _, pause := range []time.Duration{20 * time.Second, 5 * time.Minute} {
+		d := newDesk(t, overflow.Config{}, "a", "b")
+		d.run(10 * time.Second)
+		d.now += pause
+		d.run(3 * time.Second)
+		if got := d.last.Groups[0].Demand; got < 150 || got > 250 {
+			t.Errorf("demand %v a few seconds after %v of silence: want about 200 a second", got, pause)
+		}
+	}
+}

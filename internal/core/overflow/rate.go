@@ -12,8 +12,12 @@ type rate struct{ events, seconds float64 }
 // step takes what happened in the last dt seconds, forgets over memory seconds and gives the new mean.
 func (r *rate) step(n, dt, memory float64) float64 {
 	keep := math.Exp(-dt / memory)
-	r.events = r.events*keep + n
-	r.seconds = r.seconds*keep + dt
+	recent := 1.0 // of the step's time, what is left of it at its end: a long step must not outweigh those after it
+	if dt > 0 {
+		recent = memory * (1 - keep) / dt
+	}
+	r.events = r.events*keep + n*recent
+	r.seconds = r.seconds*keep + dt*recent
 	return r.perSecond()
 }
 

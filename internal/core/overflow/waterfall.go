@@ -32,9 +32,9 @@ type excess struct {
 func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
 	hot := math.Log(z.sensor.delay / target(m, &z.sensor, from))
 	switch {
-	case m.baseline == 0:
+	case m.baseline == 0: // nothing is known of any zone
 		hot = 0
-	case math.IsNaN(hot):
+	case math.IsNaN(hot): // the way there is shorter than the way home by more than a baseline
 		hot = math.Inf(-1)
 	}
 	if over > 0 && !s.open && hot <= 0 {
