@@ -135,6 +135,12 @@ func refusalFor(code reason.Code) refusal {
 	return r
 }
 
+// ends tells whether the client's connection ends with the refusal: where its next request would begin is not known.
+func (r *refusal) ends() bool {
+	return r.status < http.StatusInternalServerError || r.status == http.StatusNotImplemented ||
+		r.status == http.StatusHTTPVersionNotSupported
+}
+
 // refusalReasons lists every reason that refusalFor knows, so that their texts are rendered once.
 func refusalReasons() []reason.Code {
 	return []reason.Code{

@@ -56,7 +56,6 @@ func (x *exchange) run() {
 	}
 	ctx, cancel := x.bounded()
 	defer cancel()
-	x.prepareBody()
 	for {
 		a := x.attempt(ctx)
 		if x.mayRetry(a.ending, a.status()) && x.isSafe(a) && x.again(a.ending, a.status()) {
@@ -239,9 +238,8 @@ func (x *exchange) refuse(code reason.Code) {
 	if r.retryAfter {
 		h.Set("Retry-After", "1")
 	}
-	if x.r.ProtoMajor == 1 && (r.status < http.StatusInternalServerError || r.status == http.StatusNotImplemented ||
-		r.status == http.StatusHTTPVersionNotSupported) {
-		h.Set("Connection", "close") // where the next request would begin cannot be known
+	if x.r.ProtoMajor == 1 && (r.ends() || x.body != nil && !x.body.isWhole()) {
+		h.Set("Connection", "close")
 	}
 	x.w.WriteHeader(r.status)
 	if x.r.Method != http.MethodHead {

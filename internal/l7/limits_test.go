@@ -9,6 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/l7"
@@ -190,6 +195,39 @@ func TestWithoutAnEndpoint(t *testing.T) {
 	resp, text := do(t, client(t, false), request(t, "GET", p.url, nil))
 	if resp.StatusCode != 503 || text != "weir: the service has no ready endpoint\n" || resp.Header.Get("Weir-Reason") != "NoEndpoints" {
 		t.Errorf("got %d %v %q", resp.StatusCode, resp.Header, text)
+	}
+}
+
+// shedding is a strategy that wants every request rejected.
+type shedding struct{}
+
+func (shedding) Reset(time.Duration, overflow.Scene) {}
+
+func (shedding) Step(time.Duration, *overflow.Counters) overflow.Decision {
+	return overflow.Decision{Routes: []overflow.Route{{}}, Shed: 1, Cap: 1, Groups: make([]overflow.GroupStatus, 1)}
+}
+
+func TestAServiceThatShedsSaysWhenToTryAgain(t *testing.T) {
+	pool := pick.NewPool(pick.Options{Zone: "a", Strategy: shedding{}})
+	update(pool, failing(t, 200))
+	pool.Pick(0, pick.Request{}) // wakes it
+	pool.Tick(100 * time.Millisecond)
+	p := start(t, l7.Options{Pool: pool})
+	resp, _ := do(t, client(t, false), request(t, "GET", p.url, nil))
+	if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Weir-Reason") != "RequestShed" {
+		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
+	}
+	err := dialGRPC(t, p).Invoke(t.Context(), "/test.Words/One", wrapperspb.String("x"), new(wrapperspb.StringValue))
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
+	p := start(t, l7.Options{})
+	got := converse(t, p.Addr(), "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabc")
+	if statusLine(got) != "HTTP/1.1 503 Service Unavailable" || !strings.Contains(got, "Connection: close\r\n") {
+		t.Errorf("got %q", got)
 	}
 }
 

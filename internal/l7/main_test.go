@@ -74,8 +74,10 @@ type proxy struct {
 // start serves endpoints until the test ends.
 func start(tb testing.TB, o l7.Options, endpoints ...netip.AddrPort) *proxy {
 	tb.Helper()
-	p := &proxy{pool: poolOf(endpoints...), saw: newRecorder()}
-	o.Pool = p.pool
+	if o.Pool == nil {
+		o.Pool = poolOf(endpoints...)
+	}
+	p := &proxy{pool: o.Pool, saw: newRecorder()}
 	if o.Observer == nil {
 		o.Observer = p.saw
 	}

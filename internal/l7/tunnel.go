@@ -85,6 +85,8 @@ func (t *tunnel) breakOff(who side) {
 
 // outcome is what the tunnel's end says about the endpoint. Call it when run has returned.
 func (t *tunnel) outcome() pick.Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch t.broken {
 	case theEndpoint:
 		return pick.Failure

@@ -69,6 +69,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer x.finish()
 	x.classify()
+	x.prepareBody()
 	if r.Method == refusedMethod && r.ProtoMajor == 1 {
 		x.refuse(h.gate(r).refused)
 		return
