@@ -171,7 +171,7 @@ func TestASignalDrainsAndASecondOneEndsAtOnce(t *testing.T) {
 				_, _ = io.WriteString(w, "late")
 			})}
 			process, log := spawn(t, "agent", "-f", writeManifests(t, w), "--node", "node-a", "--admin-bind-address", "")
-			eventually(t, "it listens", func() bool { return strings.Contains(log.String(), "listening") })
+			eventually(t, "it serves", func() bool { return strings.Contains(log.String(), `"msg":"serving"`) })
 			answered := make(chan string, 1)
 			go func() {
 				_, body := get(t, "http://"+w.ip+":"+strconv.Itoa(int(w.port)))

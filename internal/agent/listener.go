@@ -52,7 +52,7 @@ func (r *running) drain(ctx context.Context, l *listener) {
 				"service", l.pool.wanted.key.service, "address", l.address, "after", time.Since(started), "error", err)
 			return
 		}
-		r.agent.logger.Info("listener closed", "address", l.address, "after", time.Since(started))
+		r.agent.logger.Debug("listener closed", "address", l.address, "after", time.Since(started))
 	})
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-func parse(t testing.TB, text string) *topology.Snapshot {
-	t.Helper()
+func parse(tb testing.TB, text string) *topology.Snapshot {
+	tb.Helper()
 	s, err := topology.ParseSnapshot(text)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &s
 }

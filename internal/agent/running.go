@@ -90,6 +90,7 @@ func (r *running) apply(ctx context.Context, w *world) {
 	for i := range w.pools {
 		r.update(&w.pools[i])
 	}
+	slices.SortFunc(r.order, func(a, b *pool) int { return a.wanted.key.compare(b.wanted.key) })
 	for _, a := range slices.SortedFunc(maps.Keys(r.wanted), netip.AddrPort.Compare) {
 		if r.listeners[a] == nil {
 			r.open(a)
@@ -99,6 +100,8 @@ func (r *running) apply(ctx context.Context, w *world) {
 	if isFirst {
 		close(r.agent.ready)
 	}
+	r.agent.logger.Info("serving", "zone", w.client.Zone, "pools", len(r.pools), "listeners", len(r.listeners),
+		"failing", len(r.failing), "problems", len(w.problems))
 }
 
 // close closes the listeners that nobody wants any more, or that somebody else wants.
@@ -142,7 +145,6 @@ func (r *running) update(w *wantedPool) {
 		p = r.newPool(w)
 		r.pools[w.key] = p
 		r.order = append(r.order, p)
-		slices.SortFunc(r.order, func(a, b *pool) int { return a.wanted.key.compare(b.wanted.key) })
 	}
 	if r.agent.config.follow(p, w, r.agent.clock()) {
 		p.keep(r.listeners)
@@ -158,15 +160,16 @@ func (r *running) open(a netip.AddrPort) {
 	if err != nil {
 		f := r.failing[a]
 		if f == nil {
-			f = &failing{key: key}
+			f = &failing{}
 			r.failing[a] = f
 		}
+		f.key = key
 		f.again(r.agent.clock(), err)
 		return
 	}
 	delete(r.failing, a)
 	r.listeners[a] = l
-	r.agent.logger.Info("listening", "service", key.service, "address", a, "protocol", l.protocol)
+	r.agent.logger.Debug("listening", "service", key.service, "address", a, "protocol", l.protocol)
 }
 
 // retry opens the failing addresses whose pause is over.
