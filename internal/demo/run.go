@@ -201,7 +201,9 @@ func (s *stage) play(ctx context.Context, origin time.Duration) (time.Duration, 
 			}
 		}
 	}
-	return s.clock(), nil
+	end := s.clock()
+	s.options.Progress.show(s.frame(len(s.script)-1, end-origin))
+	return end, nil
 }
 
 // begin changes the world as the phase wants. The clock of the phase starts before the first change.

@@ -78,27 +78,40 @@ func (f *frame) bar(width int, p painter) string {
 		width = widest
 	}
 	whole := duration(f.Script)
-	var bar strings.Builder
+	behind, ahead := looks(p)
 	for i := range width {
 		at := whole * time.Duration(2*i+1) / time.Duration(2*width)
-		c := cell{"─", plain}
-		if phaseAt(f.Script, at).Event.IsFault() {
-			c.text = "▄"
+		part := behind
+		if at >= f.Elapsed {
+			part = ahead
 		}
-		done := at < f.Elapsed
-		switch {
-		case done && p.colour:
-			c.style = green
-		case done && c.text == "─":
-			c.text = "━"
-		case done:
-			c.text = "█"
-		default:
-			c.style = dim
-		}
-		bar.WriteString(p.paint(c))
+		part.draw(phaseAt(f.Script, at).Event)
 	}
-	return bar.String()
+	return p.paint(behind.drawn) + p.paint(ahead.drawn)
+}
+
+// stretch is one of the two parts of the bar.
+type stretch struct {
+	quiet, fault string
+	drawn        cell
+}
+
+func (s *stretch) draw(e Event) {
+	if e.IsFault() {
+		s.drawn.text += s.fault
+	} else {
+		s.drawn.text += s.quiet
+	}
+}
+
+// looks tells how the two parts of the bar look: what is behind has another colour or, without colours, more weight.
+func looks(p painter) (behind, ahead *stretch) {
+	behind = &stretch{"─", "▄", cell{style: green}}
+	ahead = &stretch{"─", "▄", cell{style: dim}}
+	if !p.colour {
+		behind.quiet, behind.fault = "━", "█"
+	}
+	return behind, ahead
 }
 
 func phaseAt(script []Phase, at time.Duration) Phase {
