@@ -122,13 +122,16 @@ func (h *hazl) decision() Decision {
 		Cap: DefaultConstants().Cap, Groups: make([]GroupStatus, len(h.groups)),
 		State: h.story.state, Reason: h.story.reason, Since: h.story.since,
 	}
-	all := float64(len(h.groups[0].Endpoints) + h.added)
-	d.Routes = append(d.Routes, Route{Group: 0, Share: 1})
-	if all > 0 {
-		d.Routes[0].Share = float64(len(h.groups[0].Endpoints)) / all
+	home := len(h.groups[0].Endpoints)
+	all := float64(home + h.added)
+	switch {
+	case all == 0:
+		d.Routes = append(d.Routes, Route{Group: 0, Share: 1})
+	case home > 0:
+		d.Routes = append(d.Routes, Route{Group: 0, Share: float64(home) / all})
 	}
 	for _, p := range h.extra[:h.added] {
-		if last := &d.Routes[len(d.Routes)-1]; last.Group != p.group {
+		if n := len(d.Routes); n == 0 || d.Routes[n-1].Group != p.group {
 			d.Routes = append(d.Routes, Route{Group: p.group})
 		}
 		last := &d.Routes[len(d.Routes)-1]

@@ -14,7 +14,7 @@ type bounds struct {
 	least, most float64 // of all requests that leave their zone: what is needed, and little more
 	react       time.Duration
 	oscillation float64 // at most
-	aboveHazl   float64 // good is at least so much more than with Hazl
+	aboveHazl   float64 // good is at least so much more than with Hazl; 0: not compared
 }
 
 func lawful() []bounds {
@@ -29,14 +29,14 @@ func lawful() []bounds {
 		{"zone lost", .92, .27, .36, 2 * second, .03, .15},
 		{"zone lost, 10 s timeout", .92, .27, .36, 2 * second, .03, .05},
 		{"hot neighbour", .88, .08, .25, 4 * second, .08, .10},
-		{"5/1/1", .92, .20, .45, 3 * second, .12, -.05},
+		{"5/1/1", .92, .20, .45, 3 * second, .12, 0},
 		{"600 clients, x2", .88, .06, .20, 4 * second, .06, .50},
 		// Where nothing can help, the law keeps home what it costs money to spread: no bound on what is good.
-		{"all at 110 %", 0, 0, .10, -1, .05, -.05},
-		{"all 60 ms slower", 0, 0, .06, -1, .05, -.05},
-		{"steady", .98, 0, .01, 0, .01, -.01},
-		{"2 % long polls", .95, 0, .01, 0, .01, -.01},
-		{"CV 2.5", .95, 0, .03, 0, .02, -.01},
+		{"all at 110 %", 0, 0, .10, -1, .05, 0},
+		{"all 60 ms slower", 0, 0, .06, -1, .05, 0},
+		{"steady", .98, 0, .01, 0, .01, 0},
+		{"2 % long polls", .95, 0, .01, 0, .01, 0},
+		{"CV 2.5", .95, 0, .03, 0, .02, 0},
 	}
 }
 
@@ -45,7 +45,10 @@ func TestLawKeepsWhatTheStudyPromises(t *testing.T) {
 		t.Run(b.scenario, func(t *testing.T) {
 			t.Parallel()
 			sc := named(b.scenario)
-			hazl := sc.run(t, policies()[1], shortCourse(), 1)
+			var hazl result
+			if b.aboveHazl > 0 {
+				hazl = sc.run(t, policies()[1], shortCourse(), 1)
+			}
 			for _, seed := range b.seeds() {
 				r := sc.run(t, policy{name: "Weir"}, shortCourse(), seed)
 				t.Logf("seed %d: good %.3f (Hazl %.3f) ok %.3f cross %.3f calm %.4f react %v oscillation %.3f p99 %v",
@@ -78,7 +81,7 @@ func (b bounds) check(t *testing.T, r, hazl result) {
 	if r.oscillation > b.oscillation {
 		t.Errorf("spill varies by %.3f from second to second: want at most %.3f", r.oscillation, b.oscillation)
 	}
-	if r.good < hazl.good+b.aboveHazl {
+	if b.aboveHazl > 0 && r.good < hazl.good+b.aboveHazl {
 		t.Errorf("good %.3f, Hazl %.3f: want %.2f more", r.good, hazl.good, b.aboveHazl)
 	}
 	// 5/1/1 is overloaded from the first request on; elsewhere nothing has happened yet. These are the first seconds,

@@ -92,7 +92,8 @@ func TestLawKeepsItsPromisesWithTheRealPool(t *testing.T) {
 			r := named(b.scenario).run(t, policy{name: "Weir", pooled: true}, shortCourse(), 1)
 			t.Logf("good %.3f ok %.3f cross %.3f calm %.4f react %v oscillation %.3f p99 %v",
 				r.good, r.ok, r.cross, r.calmCross, r.react, r.oscillation, r.p99)
-			b.check(t, r, result{good: -1})
+			b.aboveHazl = 0
+			b.check(t, r, result{})
 		})
 	}
 }
