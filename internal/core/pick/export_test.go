@@ -20,3 +20,6 @@ func (p *Pool) Misaligned() int {
 	}
 	return n
 }
+
+// Published gives the identity of the view that requests follow.
+func (p *Pool) Published() any { return p.view.Load() }

@@ -136,6 +136,11 @@ func TestRepairedEndpointComesBackAfterItsTrial(t *testing.T) {
 	if e := w.status(bad); e.Out || e.Ejections != 1 {
 		t.Errorf("repaired endpoint: %+v, want in after one pause", e)
 	}
+	w.pool.Update(w.now, home(4)) // without requests, what is left of its slowdown is the prior
+	w.pool.Tick(w.now + seconds(7))
+	if e := w.status(bad); e.Slowdown < 1.3 {
+		t.Errorf("repaired endpoint counts as %v times slow, want a slow start", e.Slowdown)
+	}
 	w.run(seconds(1), millis(1))
 	if got := w.counts[bad]; got < 200 || got > 300 {
 		t.Errorf("repaired endpoint got %d of 1000 requests, want a quarter", got)

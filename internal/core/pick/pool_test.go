@@ -1,6 +1,7 @@
 package pick_test
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"testing"
@@ -142,6 +143,39 @@ func TestRetryAvoidsWhatWasTried(t *testing.T) {
 	}
 	if ticket, v := p.Pick(0, pick.Request{Avoid: tried}); v != pick.Picked || ticket.Zone() != "zone-a" {
 		t.Errorf("with all tried: %v in %s, want one at home again", v, ticket.Zone())
+	}
+}
+
+func TestRetryOfEverybodyTakesOneThatServes(t *testing.T) {
+	p := pick.NewPool(pick.Options{Random: rand.New(rand.NewPCG(41, 42)).Uint64})
+	p.Update(0, home(2))
+	for range 5 {
+		ticket, _ := p.Pick(0, pick.Request{Avoid: []uint32{2}})
+		ticket.Close(0, pick.Failure)
+	}
+	for range 50 { // the first sits out, the second was tried
+		if ticket, v := p.Pick(0, pick.Request{Avoid: []uint32{1, 2}}); v != pick.Picked || ticket.ID() != 2 {
+			t.Fatalf("%v of %d, want the one that serves", v, ticket.ID())
+		}
+	}
+	until := p.Status().Endpoints[0].Until + seconds(2)
+	p.Tick(until)
+	p.Tick(until + seconds(2)) // now the first is due for a trial
+	if ticket, _ := p.Pick(until, pick.Request{Avoid: []uint32{1}}); ticket.ID() != 2 {
+		t.Error("a retry was taken for the trial of the endpoint that it avoids")
+	}
+	if ticket, _ := p.Pick(until, pick.Request{}); ticket.ID() != 1 {
+		t.Error("the next request was not taken for the trial")
+	}
+}
+
+func TestTickThatChangesNothingPublishesNothing(t *testing.T) {
+	p := pick.NewPool(pick.Options{Strategy: fixed{shares: []float64{0.7, 0.3}}})
+	p.Update(0, targets(9))
+	before := p.Published()
+	p.Tick(millis(100))
+	if p.Published() != before {
+		t.Error("a new view although nothing changed")
 	}
 }
 
