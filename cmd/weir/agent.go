@@ -66,7 +66,7 @@ func agentCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	f.source.group().addTo(c)
-	for _, g := range []flagGroup{f.node(), f.balancing(), f.retries(), f.operation()} {
+	for _, g := range []flagGroup{f.node(), f.balancing(), f.retries(), f.limits(), f.operation()} {
 		g.addTo(c)
 	}
 	return c
@@ -94,13 +94,37 @@ func (f *agentFlags) balancing() flagGroup {
 }
 
 func (f *agentFlags) retries() flagGroup {
-	g := group("Retries")
+	g, standard := group("Retries"), l7.DefaultRetry()
 	g.StringVar(&f.retryOn, "retry-on", "connect-failure,reset",
 		"when to try another endpoint, where that is safe: any of connect-failure, reset, gateway-error, 5xx")
-	g.IntVar(&f.config.Retry.Attempts, "retry-attempts", 3, //nolint:mnd // l7's default, spelled out for --help.
+	g.IntVar(&f.config.Retry.Attempts, "retry-attempts", standard.Attempts,
 		"endpoints tried for a request at most, 1 to 8")
-	g.Float64Var(&f.config.Retry.BudgetRatio, "retry-budget", 0.2, //nolint:mnd // l7's default.
-		"retries allowed for each request, beside 10 each second; negative: only those")
+	g.Float64Var(&f.config.Retry.BudgetRatio, "retry-budget", standard.BudgetRatio,
+		"retries allowed for each request, beside those of --retry-min; negative: only those")
+	g.IntVar(&f.config.Retry.MinPerSecond, "retry-min", standard.MinPerSecond,
+		"retries allowed each second whatever the traffic; negative: none")
+	return g
+}
+
+func (f *agentFlags) limits() flagGroup {
+	g := group("Limits of each listener (0 is the default, a negative one none)")
+	limits, timeouts := l7.DefaultLimits(), l7.DefaultTimeouts()
+	g.IntVar(&f.config.Limits.Connections, "max-connections", limits.Connections,
+		"connections of clients; more are told 503 and closed")
+	g.IntVar(&f.config.Limits.Pending, "max-pending", limits.Pending,
+		"requests that wait for the head of an answer; more are told 503")
+	g.IntVar(&f.config.Limits.Head, "max-head-bytes", limits.Head,
+		"bytes of a request's head; more are told 431")
+	g.DurationVar(&f.config.Timeouts.Connect, "connect-timeout", timeouts.Connect,
+		"for a connection to an endpoint; then another one is tried")
+	g.DurationVar(&f.config.Timeouts.Head, "head-timeout", timeouts.Head,
+		"for a request's whole head; then 408")
+	g.DurationVar(&f.config.Timeouts.Response, "response-timeout", timeouts.Response,
+		"for the head of an answer, once the request is sent; then 504; not for gRPC")
+	g.DurationVar(&f.config.Timeouts.Request, "request-timeout", timeouts.Request,
+		"for a whole request and its answer; 0: none")
+	g.DurationVar(&f.config.Timeouts.Idle, "idle-timeout", timeouts.Idle,
+		"for the next request on a client's kept connection")
 	return g
 }
 

@@ -86,6 +86,7 @@ func TestAMistakeInTheCommandEndsWithStatus2(t *testing.T) {
 		"agent --node a -f x --map web":                `mapping "web": no = in it`,
 		"agent --node a -f x --strategy Luck":          `unknown overflow strategy "Luck"`,
 		"agent --node a -f x --algorithm Luck":         `unknown algorithm "Luck"`,
+		"agent --node a -f x --retry-attempts 9":       "retry attempts are 9: want 1 to 8",
 		"agent --node a -f x --retry-on rain":          `retry on "rain"`,
 		"agent --node a -f x --hints mine":             `unknown source of hints "mine"`,
 		"agent --node a -f x --drain-timeout -1s":      "the drain limit is -1s",

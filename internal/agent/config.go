@@ -30,6 +30,9 @@ const (
 	DefaultDrain = 25 * time.Second
 )
 
+// maxAttempts is what the proxy makes of a larger number; here it is refused, so that nobody believes otherwise.
+const maxAttempts = 8
+
 // Config is what an operator decides for one agent. The zero value works but for Node; every empty field means its
 // default.
 type Config struct {
@@ -49,6 +52,10 @@ type Config struct {
 	Algorithm string
 	// Retry says which attempts are tried again. The zero value has the proxy's defaults.
 	Retry l7.Retry
+	// Limits bound what clients may make each listener hold, and Timeouts how long it waits. The zero values have the
+	// proxy's defaults.
+	Limits   l7.Limits
+	Timeouts l7.Timeouts
 	// Drain bounds how long requests in flight may go on after their listener closed; 0: 25 s. Negative is refused.
 	Drain time.Duration
 }
@@ -80,6 +87,9 @@ func (c Config) Validate() error {
 	}
 	if _, err := pick.ParseAlgorithm(c.Algorithm); err != nil {
 		errs = append(errs, err)
+	}
+	if c.Retry.Attempts < 0 || c.Retry.Attempts > maxAttempts {
+		errs = append(errs, fmt.Errorf("retry attempts are %d: want 1 to %d", c.Retry.Attempts, maxAttempts))
 	}
 	if c.Drain < 0 {
 		errs = append(errs, fmt.Errorf("the drain limit is %v: want at least 0", c.Drain))

@@ -26,6 +26,8 @@ func (r *running) listen(a netip.AddrPort, p *pool) (*listener, error) {
 		Protocol: protocol,
 		Pool:     p.pool,
 		Clock:    r.agent.clock,
+		Limits:   r.agent.config.Limits,
+		Timeouts: r.agent.config.Timeouts,
 		Retry:    r.agent.config.Retry,
 		Observer: p.observer,
 		Logger:   r.agent.logger.With("service", p.wanted.key.service, "address", a),
