@@ -299,6 +299,16 @@ func TestADrainedZoneGetsNothing(t *testing.T) {
 	r.until("a")
 }
 
+func TestAZoneThatIsDrainedFromTheStartGetsNothing(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 1)
+	w.extra = func(svc *topology.Service) {
+		svc.Overflow.Drains = []topology.Drain{{Zone: "a", Until: time.Now().Add(time.Hour)}}
+	}
+	w.snapshots.Store(w.snapshot(w.endpoints...))
+	r := w.start(agent.Config{Node: "node-a"})
+	eventually(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
+}
+
 func TestAServiceChangesItsStrategyWithoutClosingItsListener(t *testing.T) {
 	w := newTown(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})

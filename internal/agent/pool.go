@@ -32,6 +32,7 @@ func (r *running) newPool(w *wantedPool) *pool {
 	p := &pool{wanted: wantedPool{key: w.key}, strategy: &followed{}}
 	p.strategy.Strategy = r.agent.config.mustStrategy(w.settings)
 	p.wanted.settings = w.settings
+	p.wanted.settings.Drains = nil // follow begins them
 	p.pool = pick.NewPool(pick.Options{
 		Zone:      w.key.client,
 		Random:    rand.Uint64,
