@@ -36,7 +36,7 @@ func randomSlices(random *rand.Rand) []*discoveryv1.EndpointSlice {
 	return list
 }
 
-// readyPlaces gives address and port name of whatever is ready and stays.
+// readyPlaces gives address, port name and number of whatever is ready and stays.
 func readyPlaces(list []*discoveryv1.EndpointSlice) map[string]bool {
 	places := make(map[string]bool)
 	for _, s := range list {
@@ -45,7 +45,7 @@ func readyPlaces(list []*discoveryv1.EndpointSlice) map[string]bool {
 			isTerminating := e.Conditions.Terminating != nil && *e.Conditions.Terminating
 			for _, port := range s.Ports {
 				if isReady && !isTerminating {
-					places[e.Addresses[0]+" "+*port.Name] = true
+					places[fmt.Sprint(e.Addresses[0], *port.Name, *port.Port)] = true
 				}
 			}
 		}
@@ -61,7 +61,7 @@ func TestNoReadyEndpointIsLostAndNoneCountsTwice(t *testing.T) {
 		count, ready := make(map[string]int), make(map[string]bool)
 		for _, e := range endpoints {
 			for _, port := range e.Ports {
-				key := e.Addr.String() + " " + port.Name
+				key := fmt.Sprint(e.Addr, port.Name, port.Port)
 				count[key]++
 				ready[key] = e.IsReady() && !e.IsTerminating()
 			}

@@ -31,9 +31,10 @@ func ZonesOf(nodes []topology.Node) Zones {
 // endpoint without a zone has that of its node. Slices of type FQDN, endpoints without an address and ports without a
 // number are reported and left out.
 //
-// Several slices may hold the same address. Each of its ports is then taken from one endpoint only: from one that is
-// ready before one that is not, from one that stays before one that terminates, and else from the slice that comes
-// first by name. kube-proxy lets the slice that it happens to read last win.
+// Several slices may hold the same address and port. It is then taken from one endpoint only: from one that is ready
+// before one that is not, from one that stays before one that terminates, and else from the slice that comes first by
+// name. kube-proxy lets the slice that it happens to read last win. The same address with another port number is
+// another endpoint, as there.
 func Slices(list []*discoveryv1.EndpointSlice, zones Zones) ([]topology.Endpoint, []Problem) {
 	list = slices.SortedFunc(slices.Values(list), func(a, b *discoveryv1.EndpointSlice) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -189,9 +190,8 @@ func (p *problems) place(field string, e *topology.Endpoint, zones Zones, strang
 func merge(all []topology.Endpoint) []topology.Endpoint {
 	slices.SortStableFunc(all, func(a, b topology.Endpoint) int { return cmp.Compare(rank(&a), rank(&b)) })
 	type place struct {
-		addr     netip.Addr
-		name     string
-		protocol topology.Protocol
+		addr netip.Addr
+		port topology.EndpointPort
 	}
 	taken := make(map[place]bool)
 	known := make(map[netip.Addr]bool)
@@ -199,7 +199,8 @@ func merge(all []topology.Endpoint) []topology.Endpoint {
 	for _, e := range all {
 		var ports []topology.EndpointPort
 		for _, port := range e.Ports {
-			key := place{e.Addr, port.Name, port.Protocol}
+			key := place{e.Addr, port}
+			key.port.AppProtocol = ""
 			if !taken[key] {
 				taken[key] = true
 				ports = append(ports, port)

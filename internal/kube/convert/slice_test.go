@@ -110,9 +110,17 @@ endpoints: [{addresses: [10.0.0.1]}]}`},
 			"other ports of the same address stay an endpoint of their own",
 			[]string{
 				http + "addressType: IPv4\nendpoints: [{addresses: [10.0.0.1]}]",
-				"{addressType: IPv4, ports: [{name: '', port: 81}, {name: admin, port: 82}], endpoints: [{addresses: [10.0.0.1]}]}",
+				"{addressType: IPv4, ports: [{name: '', port: 80}, {name: admin, port: 82}], endpoints: [{addresses: [10.0.0.1]}]}",
 			},
 			"-:1? 10.0.0.1=-:1?{ports=admin:82}", nil,
+		},
+		{
+			"another number of the same port is another endpoint",
+			[]string{
+				http + "addressType: IPv4\nendpoints: [{addresses: [10.0.0.1], zone: a}]",
+				"{addressType: IPv4, ports: [{name: '', port: 81}], endpoints: [{addresses: [10.0.0.1], zone: b}]}",
+			},
+			"a:1? 10.0.0.1=b:1?{ports=81}", nil,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
