@@ -110,10 +110,10 @@ func (f *sourceFlags) group() flagGroup {
 	g.StringVar(&f.costs, "costs", "",
 		"file with the costs between zones; without it 1 between zones of a region, 4 between regions, "+
 			"2 more into another cluster")
-	g.StringVar(&f.manage, "manage", "weir",
-		"whose word on the distribution mode counts: weir (the label weir.dev/distribution alone) or all "+
-			"(then the native annotations and spec.trafficDistribution)")
-	g.StringVar(&f.defaultMode, "default-mode", string(topology.ModeBalanced),
+	g.StringVar(&f.manage, "manage", "all",
+		"whose word on the distribution mode counts: all (the label weir.dev/distribution, then the native annotations "+
+			"and spec.trafficDistribution) or weir (the label alone)")
+	g.StringVar(&f.defaultMode, "default-distribution", string(topology.ModeBalanced),
 		"distribution mode of services that ask for none: "+modeNames())
 	return g
 }
@@ -137,7 +137,7 @@ func (f *sourceFlags) source(in io.Reader) (manifest.Source, manifest.Options, e
 	}
 	mode, err := topology.ParseMode(f.defaultMode)
 	if err != nil {
-		return manifest.Source{}, o, &usageError{fmt.Errorf("--default-mode: %w", err)}
+		return manifest.Source{}, o, &usageError{fmt.Errorf("--default-distribution: %w", err)}
 	}
 	o.Convert = convert.Options{ManageAll: f.manage == "all", Default: mode}
 	if f.costs != "" {

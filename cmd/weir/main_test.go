@@ -92,7 +92,7 @@ func TestAMistakeInTheCommandEndsWithStatus2(t *testing.T) {
 		"agent --node a -f x --drain-timeout -1s":      "the drain limit is -1s",
 		"agent --node a -f x --log-level loud":         `unknown log level "loud"`,
 		"agent --node a -f x --log-format xml":         `unknown log format "xml"`,
-		"agent --node a -f x --default-mode Sometimes": `unknown distribution mode "Sometimes"`,
+		"agent --node a -f x --default-distribution Sometimes": `unknown distribution mode "Sometimes"`,
 		"completion tcsh":                              `invalid argument "tcsh"`,
 		"version -o xml":                               `unknown output "xml"`,
 	} {
