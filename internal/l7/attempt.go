@@ -42,9 +42,14 @@ func (x *exchange) attempt(ctx context.Context) *attempt {
 	a.disarm()
 	x.connected(time.Duration(a.dialed.took.Load()))
 	a.response = response
-	if err != nil {
+	switch {
+	case err != nil:
 		a.ending = x.judge(a.context, err)
 		a.release()
+	case response.StatusCode < http.StatusContinue:
+		a.ending = reset // three digits, but no status: net/http reads it and refuses to write it
+		a.discard()
+		a.response = nil
 	}
 	return a
 }

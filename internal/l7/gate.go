@@ -65,6 +65,7 @@ func newGate(conn net.Conn, early []byte, o *Options) *gate {
 		framer:   framer{limits: o.Limits},
 		timeouts: o.Timeouts,
 		closed:   func() {},
+		store:    early,
 		in:       early,
 	}
 	g.expectHead()

@@ -218,6 +218,24 @@ func TestABrokenResponseIsNotTakenForAWholeOne(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatIsNoHTTPIsABadGateway(t *testing.T) {
+	for _, sent := range []string{
+		"HTTP/1.1 042 What\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "hello\r\n\r\n", "HTTP/1.1 200 OK\r\nA b\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 300<<10) + "\r\n\r\n",
+	} {
+		p := start(t, l7.Options{}, serveTCP(t, func(conn *net.TCPConn) {
+			hear(conn)
+			say(conn, sent)
+		}))
+		if resp, _ := do(t, client(t, false), request(t, "GET", p.url, nil)); resp.StatusCode != 502 {
+			t.Errorf("%.40q: got %d, want 502", sent, resp.StatusCode)
+		}
+		if got := p.saw.next(t); got.Outcome != pick.Failure || got.Reason != "EndpointReset" {
+			t.Errorf("%.40q: reported %+v", sent, got)
+		}
+	}
+}
+
 func TestAClientThatLeavesSaysNothingAboutTheEndpoint(t *testing.T) {
 	arrived := make(chan struct{})
 	p := start(t, l7.Options{}, serve(t, func(_ http.ResponseWriter, r *http.Request) {
