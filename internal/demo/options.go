@@ -14,9 +14,9 @@ import (
 
 // The defaults of Options.
 const (
-	// DefaultRate is a third of what a zone's endpoints can do, so that three times as much is just too much for them
-	// while all three zones together could carry it.
-	DefaultRate = 205
+	// DefaultRate is a little more than a third of what a zone's endpoints can do, so that three times as much is a tenth
+	// too much for them, while all three zones together have room to spare.
+	DefaultRate = 220
 	// DefaultSpeed is the script as written.
 	DefaultSpeed = 1
 	// QuickSpeed is for continuous integration: 76 s become 19 s, in which the agents still have time to react, but
@@ -32,7 +32,7 @@ const (
 type Options struct {
 	Strategies  []string      // names from package overflow, run one after the other; empty: Weir
 	Mode        topology.Mode // distribution mode of the service; empty: Balanced
-	Rate        float64       // requests per second in each zone when calm; 0: 205
+	Rate        float64       // requests per second in each zone when calm; 0: 220
 	Speed       float64       // divides the lengths of the phases; 0: 1
 	Seed        uint64        // of arrivals and service times; 0: 1
 	Lost        Event         // how the lost zone goes: Gone or Hanging; empty: Gone

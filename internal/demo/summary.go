@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// stallLimit is what a machine may be late by without being blamed for it: half of what agents need to decide.
-const stallLimit = Millis(50)
+// stallLimit is what a machine may be late by without being blamed for it: as long as an agent takes from one decision to
+// the next.
+const stallLimit = Millis(100)
 
 // summary renders the table by phase, then the checks.
 func summary(r *Report, p painter) []string {
