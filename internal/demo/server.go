@@ -117,6 +117,9 @@ func (e *endpoint) close() error {
 	}
 	err := e.server.Close()
 	e.serving.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil // set closed the listener, and its loop had not told the server yet
+	}
 	return err
 }
 
