@@ -40,3 +40,17 @@ func TestRefusalsSayWhatWouldDo(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyStaticKeepsRequestsOnItsRoutesWhateverHappens(t *testing.T) {
+	for _, name := range overflow.Names() {
+		s, err := overflow.New(name, overflow.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Reset(0, overflow.Scene{Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Endpoints: []int{1}}}, Endpoints: 2})
+		c := overflow.Counters{Groups: make([]overflow.GroupCounters, 2), Endpoints: make([]overflow.EndpointCounters, 2)}
+		if d := s.Step(0, &c); d.Confined != (name == "Static") {
+			t.Errorf("%s: confined %v", name, d.Confined)
+		}
+	}
+}

@@ -8,15 +8,17 @@ import (
 
 // fixed is a strategy whose shares depend on the scene alone: Static and Random.
 type fixed struct {
-	why    reason.Code
-	shares func(Scene) []float64 // one for each group, summing to 1
-	scene  Scene
-	since  time.Duration
+	why      reason.Code
+	confined bool                  // see Decision
+	shares   func(Scene) []float64 // one for each group, summing to 1
+	scene    Scene
+	since    time.Duration
 }
 
-// newStatic sends everything to the home group: hints and nothing else, as kube-proxy does.
+// newStatic sends everything to the home group: hints and nothing else, as kube-proxy does, also while every endpoint at
+// home fails.
 func newStatic(Config) Strategy {
-	return &fixed{why: reason.FollowsHints, shares: func(s Scene) []float64 {
+	return &fixed{why: reason.FollowsHints, confined: true, shares: func(s Scene) []float64 {
 		shares := make([]float64, len(s.Groups))
 		shares[0] = 1
 		return shares
@@ -46,7 +48,7 @@ func (f *fixed) Reset(now time.Duration, scene Scene) { f.scene, f.since = scene
 
 // Step implements Strategy.
 func (f *fixed) Step(time.Duration, *Counters) Decision {
-	d := Decision{Cap: DefaultConstants().Cap, State: Calm, Reason: reason.New(f.why), Since: f.since}
+	d := Decision{Cap: DefaultConstants().Cap, State: Calm, Reason: reason.New(f.why), Since: f.since, Confined: f.confined}
 	if len(f.scene.Groups) == 0 {
 		return d
 	}
