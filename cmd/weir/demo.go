@@ -26,7 +26,7 @@ moment at which it was due. The exit status is 1 if the run, or the first one of
 const demoExample = `  # 76 seconds, and a verdict
   weir demo
 
-  # All strategies, or these two in a quarter of the time, side by side
+  # All strategies, or these two in half the time, side by side
   weir demo --compare
   weir demo --compare=Weir,Static --quick
 

@@ -19,9 +19,9 @@ const (
 	DefaultRate = 220
 	// DefaultSpeed is the script as written.
 	DefaultSpeed = 1
-	// QuickSpeed is for continuous integration: 76 s become 19 s, in which the agents still have time to react, but
-	// hardly any to learn what normal is.
-	QuickSpeed = 4
+	// QuickSpeed is for continuous integration: 76 s become 38 s. At four times the speed agents hardly have the time to
+	// learn what normal is, and what the first second of each fault costs is as much as the whole may cost.
+	QuickSpeed = 2
 	// DefaultStrategy is the overflow strategy that weir uses.
 	DefaultStrategy = "Weir"
 	// DefaultSeed makes two runs have the same arrivals and service times, as far as the machine's own noise allows.
