@@ -30,7 +30,7 @@ const agentExample = `  # Serve a folder of manifests as the node worker-1
   weir agent -f manifests/ --node worker-1
 
   # Serve one service on a loopback address, try 5xx again elsewhere
-  weir agent -f manifests/ --node worker-1 --map shop/web=127.0.10.1 --retry-on connect-failure,reset,5xx
+  weir agent -f manifests/ --node worker-1 --map shop/web=127.0.10.1 --retry-on 5xx
 
   # Print what would be served, and serve nothing
   weir agent -f manifests/ --node worker-1 --dry-run`
@@ -96,7 +96,7 @@ func (f *agentFlags) balancing() flagGroup {
 func (f *agentFlags) retries() flagGroup {
 	g, standard := group("Retries"), l7.DefaultRetry()
 	g.StringVar(&f.retryOn, "retry-on", "connect-failure,reset",
-		"when to try another endpoint, where that is safe: any of connect-failure, reset, gateway-error, 5xx")
+		"when to try another endpoint, where that is safe: any of connect-failure, reset, gateway-error, 5xx (the last two include the first two)")
 	g.IntVar(&f.config.Retry.Attempts, "retry-attempts", standard.Attempts,
 		"endpoints tried for a request at most, 1 to 8")
 	g.Float64Var(&f.config.Retry.BudgetRatio, "retry-budget", standard.BudgetRatio,

@@ -37,7 +37,8 @@ const (
 	defaultMinPerSecond = 10
 )
 
-// ParseRetryOn reads a comma-separated list of occasions: connect-failure, reset, gateway-error, 5xx.
+// ParseRetryOn reads a comma-separated list of occasions: connect-failure, reset, gateway-error, 5xx. As with Envoy, who
+// names one of the last two means endpoints that give no answer at all, too.
 func ParseRetryOn(list string) (RetryOn, error) {
 	var on RetryOn
 	for name := range strings.SplitSeq(list, ",") {
@@ -47,9 +48,9 @@ func ParseRetryOn(list string) (RetryOn, error) {
 		case "reset":
 			on |= OnReset
 		case "gateway-error":
-			on |= OnGatewayError
+			on |= OnGatewayError | OnReset | OnConnectFailure
 		case "5xx":
-			on |= On5xx
+			on |= On5xx | OnReset | OnConnectFailure
 		default:
 			return 0, fmt.Errorf("retry on %q: want any of connect-failure, reset, gateway-error, 5xx", name)
 		}

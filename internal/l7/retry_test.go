@@ -113,9 +113,10 @@ func TestAConnectionThatDiedWhileKeptIsReplaced(t *testing.T) {
 
 func TestRetryOccasionsParse(t *testing.T) {
 	for list, want := range map[string]l7.RetryOn{
-		"connect-failure":     l7.OnConnectFailure,
-		"reset, 5xx":          l7.OnReset | l7.On5xx,
-		"gateway-error,reset": l7.OnGatewayError | l7.OnReset,
+		"connect-failure":       l7.OnConnectFailure,
+		"reset,connect-failure": l7.OnReset | l7.OnConnectFailure,
+		"reset, 5xx":            l7.OnConnectFailure | l7.OnReset | l7.On5xx,
+		"gateway-error":         l7.OnConnectFailure | l7.OnReset | l7.OnGatewayError,
 	} {
 		if got, err := l7.ParseRetryOn(list); got != want || err != nil {
 			t.Errorf("%q: got %v, %v; want %v", list, got, err, want)

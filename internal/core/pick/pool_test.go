@@ -137,7 +137,8 @@ func TestRetryAvoidsWhatWasTried(t *testing.T) {
 		}
 		tried, zones = append(tried, ticket.ID()), append(zones, ticket.Zone())
 	}
-	want := []topology.Zone{"zone-a", "zone-a", "zone-a", "zone-b", "zone-b", "zone-b", "zone-c", "zone-c", "zone-c"}
+	// After two failures at home the third attempt leaves it: the zone may have gone, which only the next tick tells.
+	want := []topology.Zone{"zone-a", "zone-a", "zone-b", "zone-b", "zone-b", "zone-c", "zone-c", "zone-c", "zone-a"}
 	if diff := cmp.Diff(want, zones); diff != "" {
 		t.Error("zones of the attempts (-want +got):\n" + diff)
 	}

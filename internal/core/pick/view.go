@@ -80,7 +80,8 @@ func (q *query) accepts(e *endpoint) bool {
 }
 
 // search finds an endpoint when the straight way is not open: somebody on the route is due for a trial, the request is
-// a retry, or the one proposed has stopped serving. Each step asks for less than the one before.
+// a retry, or the one proposed has stopped serving. Each step asks for less than the one before. A request that two
+// endpoints failed looks for another group: a zone that has just gone is not known to fail before the next tick.
 func (v *view) search(r *route, q query) (choice, bool) {
 	if len(q.avoid) == 0 {
 		for _, e := range r.due {
@@ -89,8 +90,8 @@ func (v *view) search(r *route, q query) (choice, bool) {
 			}
 		}
 	}
-	if len(q.avoid) > 0 && r.failing {
-		if c, ok := v.elsewhere(&q); ok {
+	if len(q.avoid) > 1 || len(q.avoid) > 0 && r.failing {
+		if c, ok := v.elsewhere(r, &q); ok {
 			return c, true
 		}
 	}
@@ -106,11 +107,11 @@ func (v *view) search(r *route, q query) (choice, bool) {
 	return v.resort(r, &q)
 }
 
-// elsewhere looks for a group that does not fail, cheapest first.
-func (v *view) elsewhere(q *query) (choice, bool) {
+// elsewhere looks for another group that does not fail, cheapest first.
+func (v *view) elsewhere(from *route, q *query) (choice, bool) {
 	for _, routes := range [...][]route{v.routes, v.reserve} {
 		for i := range routes {
-			if r := &routes[i]; !r.failing {
+			if r := &routes[i]; !r.failing && r.group != from.group {
 				if e := r.next(q); e != nil {
 					return choice{route: r, endpoint: e}, true
 				}
