@@ -19,8 +19,12 @@ const noticeable = 0.05
 //
 // Shape: at most four reasons, the one that gains most first; nil when nothing helps noticeably. Each was found by
 // planning again with the change, after p. Values: inZone and overload after the change, inZoneNow and overloadNow of p.
+// Under internal traffic policy Local there is none: neither hints nor zones have a say in what a node may use.
 // in and p must belong together.
 func Advise(in Input, p Plan) []reason.Reason {
+	if in.Service.InternalPolicy == topology.PolicyLocal {
+		return nil
+	}
 	if len(p.Zones) == 0 || !slices.ContainsFunc(p.Endpoints, func(e topology.Endpoint) bool { return e.IsReady() }) {
 		return nil
 	}

@@ -20,22 +20,40 @@ func (p *prepared) warnings(o outcome) []reason.Reason {
 		warnings = append(warnings,
 			reason.New(reason.EndpointsOverloaded, zones...).With("overload", o.overload, reason.Ratio))
 	}
-	if !p.wantsHints() || len(p.ready) == 0 {
+	if len(p.ready) == 0 {
 		return warnings
 	}
-	var deserted []string
-	for z, zone := range p.zones {
-		if p.demand[z] > 0 && p.readyIn[z] == 0 {
-			deserted = append(deserted, string(zone))
-		}
-	}
-	if len(deserted) > 0 {
-		warnings = append(warnings, reason.New(reason.ZonesWithoutEndpoints, deserted...))
-	}
-	if p.Service.Headless {
+	warnings = append(warnings, p.deserted(o)...)
+	if p.wantsHints() && p.Service.Headless {
 		warnings = append(warnings, reason.New(reason.HeadlessService))
 	}
 	return warnings
+}
+
+// deserted names the zones that nobody serves from within. Where traffic may leave its node it goes elsewhere, which is
+// news only to who asked for a preference; where it may not, it is lost.
+func (p *prepared) deserted(o outcome) []reason.Reason {
+	isLocal := p.Service.InternalPolicy == topology.PolicyLocal
+	if !isLocal && !p.wantsHints() {
+		return nil
+	}
+	code, isDeserted := reason.ZonesWithoutEndpoints, func(z int) bool { return p.readyIn[z] == 0 }
+	if isLocal {
+		code = reason.ZonesNotServed
+		isDeserted = func(z int) bool {
+			return !slices.ContainsFunc(o.zones[z].Endpoints, func(s Share) bool { return s > 0 })
+		}
+	}
+	var zones []string
+	for z, zone := range p.zones {
+		if p.demand[z] > 0 && isDeserted(z) {
+			zones = append(zones, string(zone))
+		}
+	}
+	if len(zones) == 0 {
+		return nil
+	}
+	return []reason.Reason{reason.New(code, zones...)}
 }
 
 // wantsHints tells whether the service asked for a preference: others spread over all zones on purpose.

@@ -35,6 +35,7 @@ const (
 	EndpointsWithoutNode  Code = "EndpointsWithoutNode"
 	EndpointsOverloaded   Code = "EndpointsOverloaded"
 	ZonesWithoutEndpoints Code = "ZonesWithoutEndpoints"
+	ZonesNotServed        Code = "ZonesNotServed"
 	HeadlessService       Code = "HeadlessService"
 
 	// What mode Balanced found.
@@ -90,7 +91,9 @@ func planTexts() map[Code]string {
 		EndpointsWithoutNode:  "ready endpoints have no node, so hints by node are ignored: {objects}",
 		EndpointsOverloaded:   "endpoints in {objects} are expected to get up to {overload} more than their fair part",
 		ZonesWithoutEndpoints: "no ready endpoint lives in {objects}: their requests go elsewhere",
-		HeadlessService:       "the service is headless: its clients choose by name, no proxy reads the hints",
+		ZonesNotServed: "internal traffic policy Local and no usable endpoint on any node of {objects}: their requests are " +
+			"not served",
+		HeadlessService: "the service is headless: its clients choose by name, no proxy reads the hints",
 
 		HintsBalanced: "{inZone} of the requests stay in their zone, the most loaded endpoint expects {overload} more " +
 			"than its fair part, {limit} is allowed",
