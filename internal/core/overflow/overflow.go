@@ -34,19 +34,18 @@ type Counters struct {
 	Endpoints []EndpointCounters // one for each endpoint of the scene
 }
 
-// GroupCounters is what one group did since the step before. Slowdowns and ages are multiples of the baseline in the
-// last Decision, at most its Cap; before there is a baseline slowdowns are seconds and ages are not counted.
+// GroupCounters is what one group did since the step before. Ages are multiples of the baseline in the last Decision, at
+// most its Cap; before there is a baseline they are not counted.
 type GroupCounters struct {
-	Sent     int64         // requests started
-	OK       int64         // requests answered well
-	Failed   int64         // requests that failed, timed out or were overdue; each is one sample of Cap
-	Slowdown float64       // sum over OK; for people: Weir divides Latency by its own baseline, which may have moved
-	Latency  time.Duration // sum over OK, each at most Cap baselines (winsorised), the way there and back included
-	Waiting  int64         // requests in flight, unanswered, for longer than one baseline
-	Aged     float64       // sum over Waiting of the age, in baselines, each at most Cap
-	Usable   int           // endpoints that are not sitting out
-	RTT      time.Duration // measured connect time; 0: not known
-	Drained  bool          // the operator wants nothing sent here
+	Sent    int64         // requests started
+	OK      int64         // requests answered well
+	Failed  int64         // requests that failed, timed out or were overdue; each is one sample of Cap
+	Latency time.Duration // sum over OK, each at most Cap baselines (winsorised), the way there and back included
+	Waiting int64         // requests in flight, unanswered, for longer than one baseline
+	Aged    float64       // sum over Waiting of the age, in baselines, each at most Cap
+	Usable  int           // endpoints that are not sitting out
+	RTT     time.Duration // measured connect time; 0: not known
+	Drained bool          // the operator wants nothing sent here
 }
 
 // EndpointCounters is what one endpoint is doing.

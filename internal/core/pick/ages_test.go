@@ -174,7 +174,7 @@ func TestWithoutBaselineNothingWaits(t *testing.T) {
 	}
 	ticket.Close(seconds(11), pick.Success)
 	p.Tick(seconds(12))
-	if g := r.last.Groups[0]; g.OK != 1 || g.Slowdown < 9.99 || g.Slowdown > 10.01 {
-		t.Errorf("well %d, slowdown %v; want 1 and its 10 seconds", g.OK, g.Slowdown)
+	if g := r.last.Groups[0]; g.OK != 1 || g.Latency.Round(millis(1)) != seconds(10) {
+		t.Errorf("well %d, in %v; want 1 in 10 s", g.OK, g.Latency)
 	}
 }

@@ -94,7 +94,6 @@ func (p *Pool) count(now, elapsed time.Duration) {
 		}
 		p.age(g, c, now)
 		g.ok, g.failed = g.ok*keep+float64(c.OK), g.failed*keep+float64(c.Failed)
-		c.Slowdown = p.slowdowns(g, c)
 		sent += c.Sent
 	}
 	if elapsed >= sampledOver {
@@ -113,15 +112,6 @@ func (p *Pool) age(g *group, c *overflow.GroupCounters, now time.Duration) {
 	if seen.unanswered > 0 || c.Sent > 0 {
 		p.busy = now
 	}
-}
-
-// slowdowns gives the sum of a group's slowdowns, without the longer way; seconds while there is no baseline.
-func (p *Pool) slowdowns(g *group, c *overflow.GroupCounters) float64 {
-	own := (c.Latency - time.Duration(c.OK)*g.lead).Seconds()
-	if p.reference.baseline == 0 {
-		return max(0, own)
-	}
-	return min(max(0, own/p.reference.baseline.Seconds()), float64(c.OK)*p.reference.cap)
 }
 
 // mark fills the counters with who is drained and who is usable.

@@ -51,7 +51,6 @@ func (r *recorder) Step(_ time.Duration, c *overflow.Counters) overflow.Decision
 		t.Sent += g.Sent
 		t.OK += g.OK
 		t.Failed += g.Failed
-		t.Slowdown += g.Slowdown
 		t.Latency += g.Latency
 	}
 	d := r.decision
