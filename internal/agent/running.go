@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/internal/latest"
 )
 
-// tickInterval is how often an active pool takes its counters in and decides anew: the overflow law's own step
-// (reference/overflow.md 5; its score is flat between 50 and 250 ms).
+// tickInterval is how often an active pool takes its counters in and decides anew: the step that the overflow law's own
+// tests run with, and a tenth of the second within which a spill has to show.
 const tickInterval = 100 * time.Millisecond
 
 // running is what runs now: pools and listeners. One goroutine, that of serve, reads and writes it; what others may see

@@ -37,7 +37,7 @@ type AdminOptions struct {
 	Logger *slog.Logger // nil: none
 }
 
-// Admin is the admin HTTP server. Use Listen.
+// Admin is the admin HTTP server. Use ListenAdmin.
 type Admin struct {
 	listener net.Listener
 	server   *http.Server

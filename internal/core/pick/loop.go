@@ -16,7 +16,7 @@ const (
 	// endpoint that is avoided be tried again within seconds.
 	slowdownPrior = 2.0
 	slowdownTau   = 2.0 // seconds
-	// defaultCap is the largest slowdown of one request when the strategy names none (reference/overflow.md 4.1).
+	// defaultCap is the largest slowdown of one request when the strategy names none: that of the overflow law.
 	defaultCap = 8.0
 	// manyPerSecond is the rate from which requests are spread by chance: with 1,000 in a tick a share of 30 % is met
 	// within 1.5 points in each tick and 0.5 in each second; below it a word that all processors add to costs less than

@@ -65,7 +65,7 @@ type ZoneDemand struct {
 
 // OverflowSettings are a service's own wishes for load-driven overflow; the zero value asks for the defaults.
 type OverflowSettings struct {
-	Strategy string  // a name from pick.Strategies; empty: the agent's default
+	Strategy string  // one of overflow.Names; empty: the agent's default
 	Prefer   string  // cost, balanced or latency; empty: balanced
 	Shed     bool    // reject with 503 what no zone can take
 	Drains   []Drain // sorted by zone
