@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -282,6 +283,29 @@ func TestANodeThatMovesIsServedByItsNewZone(t *testing.T) {
 	w.snapshots.Store(s)
 	if took := r.until("b"); took > time.Second {
 		t.Errorf("the move took %v", took)
+	}
+}
+
+func TestAListenerThatIsReplacedLeavesItsAddressAtOnce(t *testing.T) {
+	for name, change := range map[string]func(*topology.Snapshot){
+		"the node moves":       func(s *topology.Snapshot) { s.Nodes[0].Zone = "b" },
+		"the protocol changes": func(s *topology.Snapshot) { s.Services[0].Ports[0].AppProtocol = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTown(t, topology.ModePreferSameZone, 1)
+			r := w.start(agent.Config{Node: "node-a"})
+			s := w.snapshot(w.endpoints...)
+			change(&s)
+			before := r.Status()
+			w.snapshots.Store(s)
+			eventually(t, "the change is seen", func() bool { return !reflect.DeepEqual(before, r.Status()) })
+			if strings.Contains(r.log.String(), string(reason.AddressNotBound)) {
+				t.Error("the new listener found the address taken by the old one")
+			}
+			if _, _, err := r.get(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

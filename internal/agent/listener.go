@@ -43,8 +43,10 @@ func (r *running) listen(a netip.AddrPort, p *pool) (*listener, error) {
 	return &listener{address: a, protocol: protocol, pool: p, server: server}, nil
 }
 
-// drain closes a listener and lets its requests in flight finish, in a goroutine that stop waits for.
+// drain closes a listener, so that its address is free for the next one, and lets its requests in flight finish, in a
+// goroutine that stop waits for.
 func (r *running) drain(ctx context.Context, l *listener) {
+	l.server.StopAccepting()
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.agent.config.Drain)
 	r.draining.Go(func() {
 		defer cancel()
@@ -66,8 +68,8 @@ type failing struct {
 	next  time.Duration // when to try again, on the agent's clock
 }
 
-// The pauses between two tries to open an address: short at first, because the holder is usually a listener of ours
-// that is just closing, and never so long that a person who frees the port waits.
+// The pauses between two tries to open an address: short at first, because the holder may be an agent that is just
+// being replaced, and never so long that a person who frees the port waits.
 const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 10 * time.Second

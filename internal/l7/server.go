@@ -202,12 +202,18 @@ func (s *Server) left(c io.Closer) {
 	s.options.Observer.Connections(-1)
 }
 
+// StopAccepting frees the address: when it returns, another server may listen there. What is open stays open until
+// Shutdown, which has to follow.
+func (s *Server) StopAccepting() {
+	s.stopping.Store(true)
+	_ = s.listener.Close() // the second time finds it closed
+}
+
 // Shutdown stops accepting, lets requests, upgraded and TCP connections end, and closes what is still open when ctx
 // ends; then it gives the context's error.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.stopping.Store(true)
+	s.StopAccepting()
 	s.web.server.SetKeepAlivesEnabled(false) // from here on, answers say Connection: close
-	_ = s.listener.Close()                   // a second Shutdown finds it closed
 	s.handoff.stop()
 	s.open.each(closeUnasked)
 	err := s.web.server.Shutdown(ctx)
