@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -98,16 +100,16 @@ func (f *agentFlags) retries() flagGroup {
 	g.StringVar(&f.retryOn, "retry-on", "connect-failure,reset",
 		"when to try another endpoint, where that is safe: any of connect-failure, reset, gateway-error, 5xx (the last two include the first two)")
 	g.IntVar(&f.config.Retry.Attempts, "retry-attempts", standard.Attempts,
-		"endpoints tried for a request at most, 1 to 8")
+		"endpoints tried for a request at most, 1 (no retries) to 8")
 	g.Float64Var(&f.config.Retry.BudgetRatio, "retry-budget", standard.BudgetRatio,
-		"retries allowed for each request, beside those of --retry-min; negative: only those")
+		"retries allowed for each request, beside those of --retry-min; 0: only those")
 	g.IntVar(&f.config.Retry.MinPerSecond, "retry-min", standard.MinPerSecond,
-		"retries allowed each second whatever the traffic; negative: none")
+		"retries allowed each second whatever the traffic; 0: none")
 	return g
 }
 
 func (f *agentFlags) limits() flagGroup {
-	g := group("Limits of each listener (0 is the default, a negative one none)")
+	g := group("Limits of each listener (0: no limit)")
 	limits, timeouts := l7.DefaultLimits(), l7.DefaultTimeouts()
 	g.IntVar(&f.config.Limits.Connections, "max-connections", limits.Connections,
 		"connections of clients; more are told 503 and closed")
@@ -122,7 +124,7 @@ func (f *agentFlags) limits() flagGroup {
 	g.DurationVar(&f.config.Timeouts.Response, "response-timeout", timeouts.Response,
 		"for the head of an answer, once the request is sent; then 504; not for gRPC")
 	g.DurationVar(&f.config.Timeouts.Request, "request-timeout", timeouts.Request,
-		"for a whole request and its answer; 0: none")
+		"for a whole request and its answer")
 	g.DurationVar(&f.config.Timeouts.Idle, "idle-timeout", timeouts.Idle,
 		"for the next request on a client's kept connection")
 	return g
@@ -134,7 +136,7 @@ func (f *agentFlags) operation() flagGroup {
 		"where /metrics, /readyz, /livez, /services, /plans and /pools are; empty: nowhere")
 	g.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof there, too")
 	g.DurationVar(&f.config.Drain, "drain-timeout", agent.DefaultDrain,
-		"how long requests in flight may go on after their listener closed")
+		"how long requests in flight may go on after their listener closed; 0: not at all")
 	g.StringVar(&f.logFormat, "log-format", "", "text or json (default: text on a terminal, else json)")
 	g.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	g.BoolVar(&f.dryRun, "dry-run", false, "print what would be served, and serve nothing")
@@ -208,6 +210,10 @@ func (f *agentFlags) resolve() (agent.Config, error) {
 	config := f.config
 	config.Zone, config.Hints = topology.Zone(f.zone), agent.HintSource(f.hints)
 	config.Mode = topology.Mode(f.source.defaultMode)
+	if config.Retry.Attempts == 0 {
+		return config, errors.New("--retry-attempts=0: want 1 to 8, 1 for no retries")
+	}
+	zeroIsNone(&config)
 	for _, text := range f.mappings {
 		m, err := agent.ParseMapping(text)
 		if err != nil {
@@ -228,6 +234,28 @@ func (f *agentFlags) resolve() (agent.Config, error) {
 		return config, fmt.Errorf("no node: name it with --node or in $NODE_NAME")
 	}
 	return config, config.Validate()
+}
+
+// zeroIsNone gives a 0 the meaning that it has in a flag, none. In a config it asks for the default, which a flag has
+// already where nobody typed it.
+func zeroIsNone(c *agent.Config) {
+	for _, n := range []*int{&c.Limits.Connections, &c.Limits.Pending, &c.Limits.Head, &c.Retry.MinPerSecond} {
+		if *n == 0 {
+			*n = -1
+		}
+	}
+	t := &c.Timeouts
+	for _, d := range []*time.Duration{&t.Connect, &t.Head, &t.Response, &t.Request, &t.Idle} {
+		if *d == 0 {
+			*d = -1
+		}
+	}
+	if c.Retry.BudgetRatio == 0 {
+		c.Retry.BudgetRatio = -1
+	}
+	if c.Drain == 0 {
+		c.Drain = 1 // ns: over before anything can be waited for
+	}
 }
 
 func (f *agentFlags) logger(w io.Writer) (*slog.Logger, error) {

@@ -89,6 +89,8 @@ func TestAMistakeInTheCommandEndsWithStatus2(t *testing.T) {
 		"agent --node a -f x --retry-attempts 9":               "retry attempts are 9: want 1 to 8",
 		"agent --node a -f x --retry-on rain":                  `retry on "rain"`,
 		"agent --node a -f x --hints mine":                     `unknown source of hints "mine"`,
+		"agent --node a -f x --retry-attempts 0":               "want 1 to 8",
+		"agent --node a -f x --retry-budget NaN":               "the retry budget is NaN",
 		"agent --node a -f x --drain-timeout -1s":              "the drain limit is -1s",
 		"agent --node a -f x --log-level loud":                 `unknown log level "loud"`,
 		"agent --node a -f x --log-format xml":                 `unknown log format "xml"`,

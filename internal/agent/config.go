@@ -91,6 +91,9 @@ func (c Config) Validate() error {
 	if c.Retry.Attempts < 0 || c.Retry.Attempts > maxAttempts {
 		errs = append(errs, fmt.Errorf("retry attempts are %d: want 1 to %d", c.Retry.Attempts, maxAttempts))
 	}
+	if !(c.Retry.BudgetRatio <= maxAttempts) { // also when it is not a number
+		errs = append(errs, fmt.Errorf("the retry budget is %v for each request: want at most %d", c.Retry.BudgetRatio, maxAttempts))
+	}
 	if c.Drain < 0 {
 		errs = append(errs, fmt.Errorf("the drain limit is %v: want at least 0", c.Drain))
 	}

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"math"
 	"net/netip"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/agent"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/l7"
 )
 
 func TestMappingsAreReadAndPrinted(t *testing.T) {
@@ -67,11 +69,12 @@ func TestAConfigIsCheckedAsAWhole(t *testing.T) {
 	m := agent.Mapping{Service: topology.ServiceName{Namespace: "shop", Name: "web"}, To: netip.MustParseAddrPort("127.0.0.1:80")}
 	err := agent.Config{
 		Mode: "Fair", Hints: "mine", Strategy: "Luck", Algorithm: "Dice", Drain: -1, Map: []agent.Mapping{m, m},
+		Retry: l7.Retry{Attempts: 9, BudgetRatio: math.NaN()},
 	}.Validate()
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"node's name", `"Fair"`, `"mine"`, `"Luck"`, `"Dice"`, "drain limit", "there twice"} {
+	for _, want := range []string{"node's name", `"Fair"`, `"mine"`, `"Luck"`, `"Dice"`, "drain limit", "there twice", "attempts", "budget"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not name %s:\n%v", want, err)
 		}
