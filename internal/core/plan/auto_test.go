@@ -285,7 +285,7 @@ func TestConstraints(t *testing.T) {
 		in := inputOf(topology.ModeAuto, cores(4, 4), endpointsIn(2, 2))
 		blind := plan.Compute(in)
 		in.Previous = &blind
-		in.Demand = []plan.ZoneDemand{{Zone: "zone-a", Share: 0.64}, {Zone: "zone-b", Share: 0.36}}
+		in.Demand = []topology.ZoneDemand{{Zone: "zone-a", Share: 0.64}, {Zone: "zone-b", Share: 0.36}}
 		told := plan.Compute(in)
 		if blind.Zones[0].Overload != 0 || told.Zones[0].Overload < 0.279 || told.Zones[0].Overload > 0.281 {
 			t.Errorf("want 28 %% overload in zone-a once demand is told:\n%s", &told)

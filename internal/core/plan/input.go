@@ -8,15 +8,12 @@ const stopOverStart = defaultStop / defaultStart
 // InputOf gathers what planning one service of a snapshot needs, the service's own wishes included. The survey is
 // SurveyNodes(s.Nodes), made once for all services.
 func InputOf(s *topology.Snapshot, survey Survey, svc *topology.Service, family topology.Family) Input {
-	in := Input{
+	return Input{
 		Service: svc,
 		Family:  family,
 		Survey:  survey,
 		Costs:   s.Costs,
+		Demand:  svc.Demand,
 		Limits:  Limits{Start: svc.OverloadLimit, Stop: svc.OverloadLimit * stopOverStart},
 	}
-	for _, d := range svc.Demand {
-		in.Demand = append(in.Demand, ZoneDemand{Zone: d.Zone, Share: Share(d.Share)})
-	}
-	return in
 }

@@ -19,16 +19,11 @@ type Input struct {
 	Family  topology.Family
 	Survey  Survey         // the nodes, summed up once for all services
 	Costs   topology.Costs // zero: the defaults
-	Demand  []ZoneDemand   // where the traffic comes from, as told or measured; nil: by CPU share
-	Limits  Limits         // zero: the defaults of the KEP
+	// Demand is where the traffic comes from, as told or measured, in any order. Nil: by CPU share.
+	Demand []topology.ZoneDemand
+	Limits Limits // zero: the defaults of the KEP
 	// Previous is the plan before, to keep churn low. Nil: the hints that the endpoints carry take its place.
 	Previous *Plan
-}
-
-// ZoneDemand is how much of a service's traffic starts in a zone.
-type ZoneDemand struct {
-	Zone  topology.Zone
-	Share Share
 }
 
 // Limits bound the expected overload of an endpoint: the ratio by which it gets more than its fair part.

@@ -176,7 +176,7 @@ func (p *prepared) measure() {
 	}
 	p.demand = make([]Share, len(p.zones))
 	for _, d := range told {
-		p.demand[rows[d.Zone]] = d.Share
+		p.demand[rows[d.Zone]] = Share(d.Share)
 	}
 	if len(told) == 0 {
 		p.guess()
@@ -197,15 +197,15 @@ func (p *prepared) guess() {
 
 // told gives the zones with demand and its shares, which sum to 1: as given, else by CPU, else (no node reports any) by
 // nodes. It is empty when nothing is known.
-func (p *prepared) told() []ZoneDemand {
+func (p *prepared) told() []topology.ZoneDemand {
 	if given := normal(p.Demand); len(given) > 0 {
 		return given
 	}
-	byCPU := make([]ZoneDemand, 0, len(p.Survey.Zones))
-	byNodes := make([]ZoneDemand, 0, len(p.Survey.Zones))
+	byCPU := make([]topology.ZoneDemand, 0, len(p.Survey.Zones))
+	byNodes := make([]topology.ZoneDemand, 0, len(p.Survey.Zones))
 	for _, z := range p.Survey.Zones {
-		byCPU = append(byCPU, ZoneDemand{Zone: z.Zone, Share: Share(z.CPU)})
-		byNodes = append(byNodes, ZoneDemand{Zone: z.Zone, Share: Share(z.Nodes)})
+		byCPU = append(byCPU, topology.ZoneDemand{Zone: z.Zone, Share: float64(z.CPU)})
+		byNodes = append(byNodes, topology.ZoneDemand{Zone: z.Zone, Share: float64(z.Nodes)})
 	}
 	if shares := normal(byCPU); len(shares) > 0 {
 		return shares
@@ -214,17 +214,17 @@ func (p *prepared) told() []ZoneDemand {
 }
 
 // normal merges what is said of one zone, drops what cannot be a share, sorts by zone and scales to a sum of 1.
-func normal(demand []ZoneDemand) []ZoneDemand {
-	merged := make([]ZoneDemand, 0, len(demand))
+func normal(demand []topology.ZoneDemand) []topology.ZoneDemand {
+	merged := make([]topology.ZoneDemand, 0, len(demand))
 	for _, d := range demand {
-		if d.Zone != "" && d.Share > 0 && !math.IsInf(float64(d.Share), 0) {
+		if d.Zone != "" && d.Share > 0 && !math.IsInf(d.Share, 0) {
 			merged = append(merged, d)
 		}
 	}
-	slices.SortFunc(merged, func(a, b ZoneDemand) int {
+	slices.SortFunc(merged, func(a, b topology.ZoneDemand) int {
 		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Share, b.Share))
 	})
-	var sum Share
+	var sum float64
 	last := -1
 	for _, d := range merged {
 		sum += d.Share

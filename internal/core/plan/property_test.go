@@ -98,10 +98,10 @@ func anyNodes(random *rand.Rand, zones int) []topology.Node {
 	return nodes
 }
 
-func anyDemand(random *rand.Rand) []plan.ZoneDemand {
-	demand := make([]plan.ZoneDemand, random.IntN(6))
+func anyDemand(random *rand.Rand) []topology.ZoneDemand {
+	demand := make([]topology.ZoneDemand, random.IntN(6))
 	for i := range demand {
-		demand[i] = plan.ZoneDemand{Zone: zoneOf(random.IntN(5)), Share: plan.Share(random.Float64() - 0.1)}
+		demand[i] = topology.ZoneDemand{Zone: zoneOf(random.IntN(5)), Share: random.Float64() - 0.1}
 	}
 	return demand
 }
