@@ -94,7 +94,7 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	}
 	snapshot := &result.Snapshot
 	if f.node != "" && snapshot.Node(f.node) == nil {
-		return fmt.Errorf("no node is called %q: did you mean %s?", f.node, nearNodes(f.node, snapshot))
+		return unknownNode(f.node, snapshot)
 	}
 	services, err := f.services(snapshot, args)
 	if err != nil {
@@ -169,12 +169,12 @@ func (f *explainFlags) services(s *topology.Snapshot, args []string) ([]*topolog
 	return nil, fmt.Errorf("no service %s: did you mean %s?", name, strings.Join(topology.Near(name.String(), names), ", "))
 }
 
-func nearNodes(name string, s *topology.Snapshot) string {
-	names := make([]string, 0, len(s.Nodes))
-	for i := range s.Nodes {
-		names = append(names, s.Nodes[i].Name)
+func unknownNode(name string, s *topology.Snapshot) error {
+	near := s.NodesNear(name)
+	if len(near) == 0 {
+		return fmt.Errorf("no node is called %q: the manifests hold no node at all", name)
 	}
-	return strings.Join(topology.Near(name, names), ", ")
+	return fmt.Errorf("no node is called %q: did you mean %s?", name, strings.Join(near, ", "))
 }
 
 // print writes explanations as asked.

@@ -111,12 +111,15 @@ func TestAMistakeInTheCommandEndsWithStatus2(t *testing.T) {
 }
 
 func TestAMistakeInTheManifestsEndsWithStatus1(t *testing.T) {
-	good := writeManifests(t, world{})
+	good, empty := writeManifests(t, world{}), t.TempDir()
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
-		"an unknown node":    {[]string{"agent", "-f", good, "--node", "node-x"}, `no node is called "node-x": did you mean node-a`},
+		"an unknown node": {[]string{"agent", "-f", good, "--node", "node-x"}, `no node is called "node-x": did you mean node-a`},
+		"an unknown node among none": {
+			[]string{"explain", "-f", empty, "--node", "node-x"}, `no node is called "node-x": the manifests hold no node`,
+		},
 		"an unknown service": {[]string{"explain", "-f", good, "shop/wob"}, "no service shop/wob: did you mean shop/web?"},
 		"no such file":       {[]string{"explain", "-f", good + "-not"}, "-not"},
 		"an admin address that cannot be had": {

@@ -26,9 +26,5 @@ func knows(s *topology.Snapshot, c *Config) error {
 	if c.Zone != "" || s.Node(c.Node) != nil {
 		return nil
 	}
-	names := make([]string, 0, len(s.Nodes))
-	for i := range s.Nodes {
-		names = append(names, s.Nodes[i].Name)
-	}
-	return &UnknownNodeError{Node: c.Node, Near: topology.Near(c.Node, names)}
+	return &UnknownNodeError{Node: c.Node, Near: s.NodesNear(c.Node)}
 }

@@ -77,6 +77,15 @@ func (s *Snapshot) Node(name string) *Node {
 	return &s.Nodes[i]
 }
 
+// NodesNear lists the names of nodes that were most likely meant by name, as Near does; empty when there are no nodes.
+func (s *Snapshot) NodesNear(name string) []string {
+	names := make([]string, 0, len(s.Nodes))
+	for i := range s.Nodes {
+		names = append(names, s.Nodes[i].Name)
+	}
+	return Near(name, names)
+}
+
 // Zones lists the zones that any node or endpoint names, sorted.
 func (s *Snapshot) Zones() []Zone {
 	var zones []Zone
