@@ -17,11 +17,7 @@ import (
 func (b *builder) targets(svc *topology.Service, port topology.Port, f topology.Family) ([]pick.Target, reason.Reason) {
 	endpoints := b.endpoints(svc, f)
 	choice := plan.Choose(svc, endpoints, port, b.client)
-	home, why := choice.Cluster, choice.Reason
-	isLocal := svc.InternalPolicy == topology.PolicyLocal
-	if isLocal {
-		home, why = choice.Local, choice.LocalReason
-	}
+	home, why := choice.Inside(svc)
 	isHome := make([]bool, len(endpoints))
 	targets := make([]pick.Target, 0, len(endpoints))
 	for _, i := range home {
@@ -31,7 +27,7 @@ func (b *builder) targets(svc *topology.Service, port topology.Port, f topology.
 			targets = append(targets, t)
 		}
 	}
-	if isLocal {
+	if svc.InternalPolicy == topology.PolicyLocal {
 		return targets, why
 	}
 	for i := range endpoints {

@@ -98,10 +98,7 @@ func choice(svc *topology.Service, endpoints []topology.Endpoint, node *topology
 	n := &Node{Node: node.Name, Zone: node.Zone}
 	for _, port := range svc.Ports {
 		c := plan.Choose(svc, endpoints, port, plan.Client{Node: node.Name, Zone: node.Zone})
-		list, why := c.Cluster, c.Reason
-		if svc.InternalPolicy == topology.PolicyLocal {
-			list, why = c.Local, c.LocalReason
-		}
+		list, why := c.Inside(svc)
 		p := Port{Name: port.Name, Port: port.Port, Protocol: string(port.Protocol), Reason: why, MayUse: []string{}}
 		for _, i := range list {
 			p.MayUse = append(p.MayUse, endpoints[i].Addr.String())

@@ -186,7 +186,7 @@ func (w *weir) allow(m moment) {
 	w.accept(m)
 }
 
-// accept lets the baseline follow when home has been slow for long and leaving does not help (4.2, escape).
+// accept lets the baseline follow when home has been slow for long and leaving does not help (docs/overflow-law.md 2).
 func (w *weir) accept(m moment) {
 	here := w.zones[0]
 	s := &here.sensor

@@ -26,6 +26,14 @@ type Choice struct {
 	LocalReason reason.Reason // of Local; zero when no policy asks for it
 }
 
+// Inside gives the list for traffic to the cluster IP, which the internal policy rules, and why it is so.
+func (c *Choice) Inside(svc *topology.Service) ([]int, reason.Reason) {
+	if svc.InternalPolicy == topology.PolicyLocal {
+		return c.Local, c.LocalReason
+	}
+	return c.Cluster, c.Reason
+}
+
 // Choose tells which of the endpoints, all of one family, a client may use for one port of the service.
 //
 // Shape: endpoints that do not answer the port are not considered, so neither do their hints count.

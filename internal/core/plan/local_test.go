@@ -28,3 +28,23 @@ func TestPolicyLocalLosesWhatStartsWhereNobodyServes(t *testing.T) {
 		}
 	}
 }
+
+func TestTheInternalPolicyDecidesWhichListTheClusterIPUses(t *testing.T) {
+	endpoints := []topology.Endpoint{endpoint(0, "zone-a"), endpoint(1, "zone-b")}
+	port := topology.Port{Name: endpoints[0].Ports[0].Name, Protocol: endpoints[0].Ports[0].Protocol}
+	client := plan.Client{Node: endpoints[0].Node, Zone: "zone-a"}
+	for policy, want := range map[topology.TrafficPolicy]struct {
+		list int
+		code reason.Code
+	}{
+		topology.PolicyCluster: {2, reason.NoHints},
+		topology.PolicyLocal:   {1, reason.OnNode},
+	} {
+		// What clients outside may use is another question, which fills the other list.
+		svc := &topology.Service{InternalPolicy: policy, ExternalPolicy: topology.PolicyLocal, ExternallyAccessible: true}
+		choice := plan.Choose(svc, endpoints, port, client)
+		if list, why := choice.Inside(svc); len(list) != want.list || why.Code != want.code {
+			t.Errorf("%s: got %v because %s, want %d because %s", policy, list, why.Code, want.list, want.code)
+		}
+	}
+}
