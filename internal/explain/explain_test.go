@@ -125,3 +125,18 @@ func TestTheJSONNamesAreStable(t *testing.T) {
 	}
 	golden(t, "json", string(got)+"\n")
 }
+
+func TestListsWithoutAnElementAreEmptyInJSON(t *testing.T) {
+	for _, text := range []string{
+		"service shop/web port=-",
+		nodes + "service shop/web mode=Balanced internal=Local; endpoints zone-a:1@a",
+	} {
+		data, err := json.Marshal(explainAll(t, text, explain.Options{Node: "c"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte("null")) {
+			t.Errorf("a program that ranges over a list meets null:\n%s", data)
+		}
+	}
+}

@@ -63,7 +63,7 @@ type Endpoint struct {
 	Load     float64         `json:"load"` // of all requests
 }
 
-// View shows a plan. The survey is the one that it was made from.
+// View shows a plan. The survey is the one that it was made from. Lists without an element are empty in JSON, not null.
 func View(p *plan.Plan, survey *plan.Survey) Plan {
 	v := Plan{
 		Service: p.Service.String(),
@@ -72,7 +72,10 @@ func View(p *plan.Plan, survey *plan.Survey) Plan {
 		Hinted:  p.Hinted,
 		InZone:  float64(p.InZone),
 		Cost:    float64(p.Cost),
-		Reasons: p.Reasons,
+		Reasons: append([]reason.Reason{}, p.Reasons...),
+
+		Zones:     make([]Zone, 0, len(p.Zones)),
+		Endpoints: make([]Endpoint, 0, len(p.Endpoints)),
 	}
 	load := make([]float64, len(p.Endpoints))
 	for _, z := range p.Zones {
@@ -109,7 +112,7 @@ func viewZone(p *plan.Plan, row int, load []float64) Zone {
 	z := &p.Zones[row]
 	v := Zone{
 		Zone: z.Zone, Ready: z.Ready, Hinted: z.Allotted, Demand: float64(z.Demand),
-		Overload: z.Overload, InZone: float64(z.InZone), Cost: float64(z.Cost),
+		Overload: z.Overload, InZone: float64(z.InZone), Cost: float64(z.Cost), ServedBy: []Part{},
 	}
 	servedBy := make(map[topology.Zone]float64)
 	for i, share := range z.Endpoints {
