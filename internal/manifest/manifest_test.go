@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/manifest"
 )
@@ -60,6 +61,17 @@ func TestClusterIsReadAsKubectlPrintsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "cluster.golden", render(got))
+}
+
+// The file is what kubectl get nodes,services,endpointslices,pods -A -o yaml --show-managed-fields prints of a small
+// Kubernetes 1.36.3 cluster: three zones, both address families, each way to ask for a distribution, built-in hints.
+func TestARealClusterIsReadWithItsManagedFields(t *testing.T) {
+	got, err := manifest.Read(manifest.Source{Paths: []string{"testdata/kubectl-managed-fields.yaml"}},
+		manifest.Options{Convert: convert.Options{ManageAll: true, Default: topology.ModeBalanced}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "kubectl-managed-fields.golden", render(got))
 }
 
 func TestBrokenFilesSayWhereTheyAreBroken(t *testing.T) {
