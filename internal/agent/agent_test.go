@@ -74,6 +74,33 @@ func TestAZoneThatFailsSpillsAndIsTakenBack(t *testing.T) {
 	eventually(t, "zone a answers again", func() bool { return hits(w.in("a")) > before+500 })
 }
 
+func TestTheLogTellsOfAZoneThatIsLost(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 2)
+	r := w.start(agent.Config{Node: "node-a"})
+	stopLoad := r.load(4)
+	defer stopLoad()
+	eventually(t, "zone a answers", func() bool { return hits(w.in("a")) > 200 })
+	if log := r.log.String(); strings.Contains(log, "pool changed its state") {
+		t.Errorf("the log speaks of a calm pool:\n%s", log)
+	}
+	for _, e := range w.in("a") {
+		e.stop()
+	}
+	const evacuated = `level=WARN msg="pool changed its state" service=shop/web`
+	eventually(t, "the log tells the state", func() bool { return strings.Contains(r.log.String(), evacuated) })
+	eventually(t, "the log names both endpoints", func() bool {
+		log := r.log.String()
+		return strings.Contains(log, "out of use") && strings.Contains(log, w.in("a")[0].addr.String()) &&
+			strings.Contains(log, w.in("a")[1].addr.String())
+	})
+	served := hits(w.outsideA())
+	lines := strings.Count(r.log.String(), "\n")
+	eventually(t, "many more requests are served", func() bool { return hits(w.outsideA()) > served+1000 })
+	if more := strings.Count(r.log.String(), "\n") - lines; more > 20 {
+		t.Errorf("1000 requests cost %d lines of the log:\n%s", more, r.log)
+	}
+}
+
 func TestAZoneThatSlowsDownSpills(t *testing.T) {
 	w := newTown(t, topology.ModePreferSameZone, 2)
 	r := w.start(agent.Config{Node: "node-a"})

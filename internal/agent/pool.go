@@ -20,6 +20,7 @@ type pool struct {
 	pool     *pick.Pool
 	strategy *followed
 	observer *observer
+	journal  journal
 }
 
 // followed is a strategy that can be exchanged: a pool keeps the one it was made with, and a service may ask for another

@@ -69,6 +69,7 @@ func (r *running) tick() {
 	for _, p := range r.order {
 		if p.pool.Active(now) {
 			p.pool.Tick(now)
+			r.tell(p)
 		}
 	}
 }
