@@ -80,7 +80,7 @@ func TestNothingIsLostUnderConcurrency(t *testing.T) {
 		if g.Sent != want || g.OK+g.Failed != want {
 			t.Errorf("group %d: %d sent, %d answered, %d failed; want %d sent and as many counted", i, g.Sent, g.OK, g.Failed, want)
 		}
-		if g.OK == 0 || g.Failed < want/20 {
+		if g.OK == 0 || g.Failed < want/40 { // half of those that fail: chance does not reach that far
 			t.Errorf("group %d: %d answered, %d failed; want some of each, or this shows nothing", i, g.OK, g.Failed)
 		}
 		if r.last.Groups[i].Waiting != 0 {
