@@ -35,6 +35,7 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []Problem) {
 		svc.ClusterIPs = p.clusterIPs(s)
 	}
 	p.wishes(svc, s.Annotations, o)
+	p.strangers("metadata.labels", s.Labels, []string{api.LabelDistribution})
 	return svc, p.list
 }
 

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 
 // wishes reads weir's annotations into svc; a value that is not understood is reported and gives the default.
 func (p *problems) wishes(svc *topology.Service, annotations map[string]string, o Options) {
-	for _, wish := range []struct {
+	wishes := []struct {
 		key  string
 		read func(field, value string)
 	}{
@@ -27,12 +28,29 @@ func (p *problems) wishes(svc *topology.Service, annotations map[string]string, 
 		{api.AnnotationDrainZone, func(field, value string) { svc.Overflow.Drains = p.drains(field, value) }},
 		{api.AnnotationOverloadLimit, func(field, value string) { svc.OverloadLimit = p.overloadLimit(field, value) }},
 		{api.AnnotationDemand, func(field, value string) { svc.Demand = p.demand(field, value) }},
-	} {
+	}
+	known := make([]string, 0, len(wishes))
+	for _, wish := range wishes {
+		known = append(known, wish.key)
 		if value, ok := annotations[wish.key]; ok {
 			wish.read(at("metadata.annotations", wish.key), value)
 		}
 	}
+	p.strangers("metadata.annotations", annotations, known)
 }
+
+// strangers reports weir's keys that mean nothing where they are: a wish with a mistyped key would be passed over in
+// silence, and so would a label that was written as an annotation.
+func (p *problems) strangers(field string, found map[string]string, known []string) {
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		if strings.HasPrefix(key, prefix) && !slices.Contains(known, key) {
+			p.add(at(field, key), "weir knows no such key here, want %s: passed over", strings.Join(known, ", "))
+		}
+	}
+}
+
+// prefix begins the keys that are weir's alone.
+const prefix = "weir.dev/"
 
 func (p *problems) strategy(field, value string, o Options) string {
 	known := func(name string) bool { return strings.EqualFold(name, value) }

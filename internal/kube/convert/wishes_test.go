@@ -52,3 +52,21 @@ func TestAnnotationsOfWeir(t *testing.T) {
 		})
 	}
 }
+
+func TestKeysOfWeirThatMeanNothingWhereTheyAreAreReported(t *testing.T) {
+	s := object[corev1.Service](t, `
+metadata:
+  name: web
+  labels: {weir.dev/distribution: Auto, weir.dev/prefer: cost, app: web}
+  annotations: {weir.dev/distribution: Auto, weir.dev/stategy: Hazl, weir.dev/prefer: cost, example.com/strategy: x}
+spec: {ports: [{port: 80}]}`)
+	_, problems := convert.Service(s, convert.Options{})
+	var fields []string
+	for _, p := range problems {
+		fields = append(fields, p.Field)
+	}
+	equal(t, "fields", []string{
+		"metadata.annotations[weir.dev/distribution]", "metadata.annotations[weir.dev/stategy]",
+		"metadata.labels[weir.dev/prefer]",
+	}, fields)
+}
