@@ -104,6 +104,24 @@ func TestABrokenManifestKeepsTheLastGoodState(t *testing.T) {
 	})
 }
 
+func TestTheLogTellsOfEachReadingThatMatters(t *testing.T) {
+	w := world{ip: "127.78.6.1", port: freePort(t, "127.78.6.1")}
+	w.endpoints = []member{serve(t, "127.78.6.2", "zone-a", says("here"))}
+	folder := writeManifests(t, w)
+	s := startAgent(t, w, folder)
+	readings := func() int { return strings.Count(s.log.String(), "manifests read") }
+	write(t, filepath.Join(folder, "web.yaml"), "kind: Service\n")
+	eventually(t, "the error is logged", func() bool { return strings.Contains(s.log.String(), "last good state") })
+	if got := readings(); got != 1 {
+		t.Errorf("%d readings are logged before the manifests broke, want 1:\n%s", got, s.log)
+	}
+	w.write(t, folder)
+	eventually(t, "the log tells that they can be read again", func() bool { return readings() == 2 })
+	if got := strings.Count(s.log.String(), `"msg":"serving"`); got != 1 {
+		t.Errorf("%d changes are logged, want 1: the mended manifests are as before\n%s", got, s.log)
+	}
+}
+
 func TestTheAgentAnswersForWhatItDoes(t *testing.T) {
 	w := world{ip: "127.78.3.1", port: freePort(t, "127.78.3.1")}
 	w.endpoints = []member{

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,7 @@ type feed struct {
 	snapshots *latest.Value[topology.Snapshot]
 	errors    prometheus.Counter
 	problems  map[string]bool // that were logged and are still there
+	broken    bool            // since the manifests were last read well
 }
 
 // newFeed makes a feed that holds the first result.
@@ -32,6 +34,7 @@ func newFeed(s manifest.Source, o manifest.Options, first manifest.Result, logge
 		}),
 	}
 	f.log(&first)
+	f.warn(&first)
 	return f
 }
 
@@ -42,19 +45,32 @@ func (f *feed) watches() bool { return !slices.Contains(f.source.Paths, manifest
 func (f *feed) run(ctx context.Context) error {
 	return manifest.Watch(ctx, f.source, f.options, manifest.Events{
 		Publish: func(r manifest.Result) {
-			f.log(&r)
-			f.snapshots.Store(r.Snapshot)
+			before, _ := f.snapshots.Load()
+			isSame := reflect.DeepEqual(before, r.Snapshot) // as when watching begins, or a comment was written
+			if f.broken || !isSame {
+				f.log(&r)
+			}
+			f.broken = false
+			f.warn(&r)
+			if !isSame {
+				f.snapshots.Store(r.Snapshot)
+			}
 		},
 		Report: func(err error) {
+			f.broken = true
 			f.errors.Inc()
 			f.logger.Error("the manifests cannot be read, the last good state stays", "error", err)
 		},
 	})
 }
 
-// log tells what was read, and each problem once for as long as it is there.
+// log tells what was read.
 func (f *feed) log(r *manifest.Result) {
 	f.logger.Info("manifests read", "nodes", len(r.Snapshot.Nodes), "services", len(r.Snapshot.Services))
+}
+
+// warn tells each problem once for as long as it is there.
+func (f *feed) warn(r *manifest.Result) {
 	now := make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {
 		text := p.String()
