@@ -231,7 +231,9 @@ func TestWhatCannotBeServedIsReported(t *testing.T) {
 	w := newTown(t, topology.ModePreferSameZone, 1)
 	w.extra = func(svc *topology.Service) {
 		svc.Ports = append(svc.Ports, topology.Port{Name: "dns", Protocol: topology.UDP, Port: 53})
-		svc.Overflow = topology.OverflowSettings{Strategy: "Astrology"}
+		svc.Overflow = topology.OverflowSettings{Strategy: "Astrology", Drains: []topology.Drain{
+			{Zone: "a", Until: time.Unix(0, 0)}, {Zone: "atlantis", Until: time.Unix(0, 0)},
+		}}
 	}
 	s := w.snapshot(w.endpoints...)
 	name := func(n string) topology.ServiceName { return topology.ServiceName{Namespace: "shop", Name: n} }
@@ -254,7 +256,7 @@ func TestWhatCannotBeServedIsReported(t *testing.T) {
 	}
 	for _, want := range []string{
 		"shop/headless NoClusterIP", "shop/lent OtherProxy", "shop/portless NoPorts", "shop/zz-twin AddressTaken", "shop/nobody MappedServiceAbsent",
-		"shop/web ProtocolNotServed", "shop/web StrategyRefused",
+		"shop/web DrainOfNoZone", "shop/web ProtocolNotServed", "shop/web StrategyRefused",
 	} {
 		if got[want] == "" {
 			t.Errorf("not reported: %s (problems: %v)", want, got)

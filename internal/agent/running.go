@@ -191,9 +191,11 @@ func (r *running) retry() {
 // stop closes every listener and waits until all requests in flight are over or have had their time.
 func (r *running) stop(ctx context.Context) {
 	r.agent.draining.Store(true)
+	started := r.agent.clock()
 	r.agent.logger.Info("draining", "listeners", len(r.listeners), "limit", r.agent.config.Drain)
 	for _, l := range r.listeners {
 		r.drain(ctx, l)
 	}
 	r.draining.Wait()
+	r.agent.logger.Info("drained", "after", r.agent.clock()-started)
 }

@@ -2,12 +2,15 @@ package agent
 
 import (
 	"cmp"
+	"context"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -50,7 +53,8 @@ func (r *running) report(problems []Problem) {
 		id := p.identity()
 		now[id] = true
 		if !r.reported[id] {
-			r.agent.logger.Warn("problem", "service", p.Service, "code", p.Reason.Code, "reason", p.Reason.String())
+			r.agent.logger.Log(context.Background(), p.level(), "problem", "service", p.Service, "code", p.Reason.Code,
+				"reason", p.Reason.String())
 		}
 	}
 	for id := range r.reported {
@@ -59,6 +63,16 @@ func (r *running) report(problems []Problem) {
 		}
 	}
 	r.reported = now
+}
+
+// level is Info for what every cluster has and no proxy for TCP on cluster IPs serves, Warn for what somebody should mend.
+func (p *Problem) level() slog.Level {
+	switch p.Reason.Code {
+	case reason.NoClusterIP, reason.OtherProxy, reason.ProtocolNotServed:
+		return slog.LevelInfo
+	default:
+		return slog.LevelWarn
+	}
 }
 
 // identity tells problems apart, whatever their numbers.

@@ -72,7 +72,11 @@ func (c *Config) build(s *topology.Snapshot, client plan.Client, planned []plann
 		taken:    make(map[netip.AddrPort]poolKey),
 		planned:  make(map[planKey]*plan.Plan, len(planned)),
 		mappings: make(map[topology.ServiceName][]Mapping),
+		zones:    make(map[topology.Zone]bool),
 		refused:  make(map[topology.ServiceName]bool),
+	}
+	for i := range s.Nodes {
+		b.zones[s.Nodes[i].Zone] = true
 	}
 	for i := range planned {
 		b.planned[keyOf(&planned[i])] = &planned[i].plan
@@ -100,6 +104,7 @@ type builder struct {
 	taken    map[netip.AddrPort]poolKey
 	planned  map[planKey]*plan.Plan
 	mappings map[topology.ServiceName][]Mapping
+	zones    map[topology.Zone]bool        // of the nodes
 	refused  map[topology.ServiceName]bool // services whose settings were reported
 }
 
@@ -126,12 +131,24 @@ func (b *builder) service(svc *topology.Service) {
 			b.problem(svc.ServiceName, reason.New(reason.MappedPortAbsent, m.String()))
 		}
 	}
+	b.drains(svc)
 	for _, port := range svc.Ports {
 		if port.Protocol != topology.TCP {
 			b.problem(svc.ServiceName, reason.New(reason.ProtocolNotServed, portName(svc.ServiceName, port)))
 			continue
 		}
 		b.port(svc, port)
+	}
+}
+
+// drains reports zones that are to be drained and that nothing is in: a name that was mistyped drains nobody.
+func (b *builder) drains(svc *topology.Service) {
+	for _, d := range svc.Overflow.Drains {
+		isThere := b.zones[d.Zone] ||
+			slices.ContainsFunc(svc.Endpoints, func(e topology.Endpoint) bool { return e.Zone == d.Zone })
+		if !isThere {
+			b.problem(svc.ServiceName, reason.New(reason.DrainOfNoZone, string(d.Zone)))
+		}
 	}
 }
 
