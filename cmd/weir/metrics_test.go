@@ -1,7 +1,9 @@
 package main
 
 import (
+	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,14 +32,31 @@ func TestTheGuideListsExactlyTheMetricsThatAreExported(t *testing.T) {
 	if status, body := get(t, s.url); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
+	refused(t, strings.TrimPrefix(s.url, "http://"))
 	var exported map[string]metric
-	eventually(t, "the request is counted", func() bool { // it is counted when it is over, just after its answer
+	eventually(t, "both are counted", func() bool { // a request is counted when it is over, just after its answer
 		_, text := get(t, s.admin+"/metrics")
 		exported = parseMetrics(text)
-		return exported["weir_requests_total"].Type != ""
+		return exported["weir_requests_total"].Type != "" && exported["weir_refusals_total"].Type != ""
 	})
 	if diff := cmp.Diff(parseGuide(t), exported); diff != "" {
 		t.Errorf("docs/guide/metrics.md against /metrics (-guide +agent)\n%s", diff)
+	}
+}
+
+// refused sends a request that the proxy answers itself: it names no host.
+func refused(t *testing.T, addr string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr) //nolint:noctx // connects at once.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+		t.Fatalf("a request without a host was answered %q, %v", answer, err)
 	}
 }
 

@@ -20,9 +20,9 @@ type stateCollector struct {
 
 // descs are the collector's metrics.
 type descs struct {
-	poolState, poolShare, poolSlowdown, spill, shed, ejections *prometheus.Desc
-	endpoints, planOverload, planInZone, planReasons           *prometheus.Desc
-	listeners, problems                                        *prometheus.Desc
+	poolState, poolReason, poolShare, poolSlowdown, spill, shed, ejections *prometheus.Desc
+	endpoints, planOverload, planInZone, planReasons                       *prometheus.Desc
+	listeners, problems                                                    *prometheus.Desc
 }
 
 func newStateCollector(a *Agent) *stateCollector {
@@ -33,6 +33,9 @@ func newStateCollector(a *Agent) *stateCollector {
 		poolState: desc("weir_pool_state",
 			"1 for the state that the pool is in, 0 for the others.",
 			"service", "port", "family", "state"),
+		poolReason: desc("weir_pool_reason",
+			"1 for the reason of the pool's last change of state.",
+			"service", "port", "family", "code"),
 		poolShare: desc("weir_pool_share",
 			"Share of requests that goes to a group of endpoints, as decided.",
 			"service", "port", "family", "client_zone", "endpoint_zone", "group"),
@@ -73,7 +76,7 @@ func newStateCollector(a *Agent) *stateCollector {
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	d := &c.descs
 	for _, desc := range []*prometheus.Desc{
-		d.poolState, d.poolShare, d.poolSlowdown, d.spill, d.shed, d.ejections,
+		d.poolState, d.poolReason, d.poolShare, d.poolSlowdown, d.spill, d.shed, d.ejections,
 		d.endpoints, d.planOverload, d.planInZone, d.planReasons, d.listeners, d.problems,
 	} {
 		ch <- desc
@@ -129,6 +132,7 @@ func (c *stateCollector) pool(out gauges, p *livePool, client topology.Zone) {
 		}
 		out.gauge(c.descs.poolState, value, append(labels[:3:3], state.String())...)
 	}
+	out.gauge(c.descs.poolReason, 1, append(labels[:3:3], string(status.Reason.Code))...)
 	spill := 0.0
 	shares, slowdowns := make(map[groupKey]float64), make(map[groupKey]float64)
 	for _, g := range status.Groups {

@@ -15,6 +15,7 @@ type metrics struct {
 	cost        *prometheus.CounterVec
 	costBytes   *prometheus.CounterVec
 	retries     *prometheus.CounterVec
+	refusals    *prometheus.CounterVec
 	connections *prometheus.GaugeVec
 }
 
@@ -48,6 +49,9 @@ func newMetrics() *metrics {
 		retries: counter("weir_retries_total",
 			"Attempts after the first of a request.",
 			"service"),
+		refusals: counter("weir_refusals_total",
+			"Requests that the proxy answered itself, or could not answer, by reason.",
+			"service", "code"),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "weir_connections",
 			Help: "Open connections of clients.",
@@ -57,7 +61,7 @@ func newMetrics() *metrics {
 
 func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.requests, m.duration, m.bytes, m.cost, m.costBytes, m.retries, m.connections,
+		m.requests, m.duration, m.bytes, m.cost, m.costBytes, m.retries, m.refusals, m.connections,
 	}
 }
 
@@ -70,5 +74,6 @@ func (m *metrics) forget(service topology.ServiceName) {
 	m.cost.DeletePartialMatch(gone)
 	m.costBytes.DeletePartialMatch(gone)
 	m.retries.DeletePartialMatch(gone)
+	m.refusals.DeletePartialMatch(gone)
 	m.connections.DeletePartialMatch(gone)
 }

@@ -94,6 +94,9 @@ func (o *observer) Request(r l7.Result) {
 	if r.Attempts > 1 {
 		o.retries.Add(float64(r.Attempts - 1))
 	}
+	if r.Reason != "" {
+		o.metrics.refusals.WithLabelValues(o.service, string(r.Reason)).Inc() // rare: looked up each time
+	}
 }
 
 // way finds the counters for the zone that answered. A cluster has few zones, so a list beats a map.

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
 )
@@ -55,6 +56,7 @@ func TestBytesCostAndRetriesAddUp(t *testing.T) {
 			Endpoint: addr, Zone: "b", Cost: 2, Attempts: 3, Code: 200, Status: l7.NoStatus, In: 10, Out: 100,
 		})
 	}
+	o.Request(l7.Result{Code: 503, Status: l7.NoStatus, Reason: reason.PendingLimit})
 	o.Connections(1)
 	o.Connections(1)
 	o.Connections(-1)
@@ -62,19 +64,24 @@ func TestBytesCostAndRetriesAddUp(t *testing.T) {
 		vec  prometheus.Collector
 		want map[string]float64
 	}{
-		"bytes":       {m.bytes, map[string]float64{"unknown b in": 30, "unknown b out": 300}},
-		"cost":        {m.cost, map[string]float64{"unknown b ": 6}},
-		"cost bytes":  {m.costBytes, map[string]float64{"unknown b ": 660}},
-		"retries":     {m.retries, map[string]float64{"  ": 6}},
-		"connections": {m.connections, map[string]float64{"  ": 1}},
+		"bytes": {m.bytes, map[string]float64{
+			"unknown b in ": 30, "unknown b out ": 300, "unknown none in ": 0, "unknown none out ": 0,
+		}},
+		"cost":        {m.cost, map[string]float64{"unknown b  ": 6, "unknown none  ": 0}},
+		"cost bytes":  {m.costBytes, map[string]float64{"unknown b  ": 660, "unknown none  ": 0}},
+		"retries":     {m.retries, map[string]float64{"   ": 6}},
+		"refusals":    {m.refusals, map[string]float64{"   PendingLimit": 1}},
+		"connections": {m.connections, map[string]float64{"   ": 1}},
 	} {
-		if diff := cmp.Diff(c.want, values(t, c.vec, "client_zone", "endpoint_zone", "direction")); diff != "" {
+		if diff := cmp.Diff(c.want, values(t, c.vec, "client_zone", "endpoint_zone", "direction", "code")); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
 	m.forget(web)
-	if got := values(t, m.bytes, "direction"); len(got) != 0 {
-		t.Errorf("a service that is gone leaves %v", got)
+	for _, c := range m.collectors() {
+		if got := values(t, c, "service"); len(got) != 0 {
+			t.Errorf("a service that is gone leaves %v", got)
+		}
 	}
 }
 
