@@ -353,13 +353,20 @@ func TestADrainedZoneGetsNothing(t *testing.T) {
 }
 
 func TestAZoneThatIsDrainedFromTheStartGetsNothing(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
-	w.extra = func(svc *topology.Service) {
-		svc.Overflow.Drains = []topology.Drain{{Zone: "a", Until: time.Now().Add(time.Hour)}}
+	for name, until := range map[string]time.Time{
+		"for an hour": time.Now().Add(time.Hour),
+		"for ever":    time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTown(t, topology.ModePreferSameZone, 1)
+			w.extra = func(svc *topology.Service) {
+				svc.Overflow.Drains = []topology.Drain{{Zone: "a", Until: until}}
+			}
+			w.snapshots.Store(w.snapshot(w.endpoints...))
+			r := w.start(agent.Config{Node: "node-a"})
+			eventually(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
+		})
 	}
-	w.snapshots.Store(w.snapshot(w.endpoints...))
-	r := w.start(agent.Config{Node: "node-a"})
-	eventually(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
 }
 
 func TestAServiceChangesItsStrategyWithoutClosingItsListener(t *testing.T) {

@@ -83,6 +83,10 @@ func sameStrategy(a, b topology.OverflowSettings) bool {
 	return a.Strategy == b.Strategy && a.Prefer == b.Prefer && a.Shed == b.Shed
 }
 
+// forever outlasts any agent, and can still be added to: what is left until the year 9999, which people write when they
+// mean for ever, is more than a duration holds.
+const forever = 100 * 365 * 24 * time.Hour
+
 // drain ends the drains before and begins those of now.
 func drain(p *pick.Pool, before, now []topology.Drain, at time.Duration) {
 	for _, d := range before {
@@ -90,7 +94,7 @@ func drain(p *pick.Pool, before, now []topology.Drain, at time.Duration) {
 	}
 	for _, d := range now {
 		if left := time.Until(d.Until); left > 0 {
-			p.Drain(d.Zone, at+left)
+			p.Drain(d.Zone, at+min(left, forever))
 		}
 	}
 }
