@@ -141,10 +141,17 @@ func (p *problems) clusterIPs(s *corev1.Service) []netip.Addr {
 	return addrs
 }
 
+// addr reads an address of one machine. As a place to listen on, the unspecified address would be every interface of the
+// node; as an endpoint it would be the node itself.
 func (p *problems) addr(field, text string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || addr.Zone() != "" {
 		p.add(field, "%q is no IP address: left out", text)
+		return netip.Addr{}, false
+	}
+	addr = addr.Unmap()
+	if addr.IsUnspecified() || addr.IsMulticast() {
+		p.add(field, "%s is no address of one machine: left out", addr)
 		return netip.Addr{}, false
 	}
 	return addr, true

@@ -49,6 +49,10 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
+			"nobody listens on every interface", `{clusterIP: "::", ports: [{port: 80}]}`, "service shop/web",
+			[]string{"Service shop/web: spec.clusterIP: :: is no address of one machine: left out"},
+		},
+		{
 			"an alias is left out", "{type: ExternalName, externalName: example.com}", "",
 			[]string{"Service shop/web: spec.type: ExternalName is a DNS alias without endpoints: left out"},
 		},

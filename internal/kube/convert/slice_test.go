@@ -81,6 +81,16 @@ endpoints:
 			},
 		},
 		{
+			"what is no one machine's address is left out, and an IPv4 address is one however it is written",
+			[]string{http + "addressType: IPv4\n" +
+				"endpoints: [{addresses: [0.0.0.0]}, {addresses: [224.0.0.1]}, {addresses: ['::ffff:10.0.0.1']}]"},
+			"-:1?",
+			[]string{
+				"EndpointSlice default/s0: endpoints[0].addresses[0]: 0.0.0.0 is no address of one machine: left out",
+				"EndpointSlice default/s0: endpoints[1].addresses[0]: 224.0.0.1 is no address of one machine: left out",
+			},
+		},
+		{
 			"a port without a number is left out",
 			[]string{`{addressType: IPv4, ports: [{name: a}, {name: b, port: 81}, {name: b, port: 82}],
 endpoints: [{addresses: [10.0.0.1]}]}`},
