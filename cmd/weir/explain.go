@@ -109,6 +109,9 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	return f.print(c.OutOrStdout(), all, options)
 }
 
+// maxPrice keeps every bill a number that can be printed; nobody pays it.
+const maxPrice = 1e6
+
 // options checks the flags.
 func (f *explainFlags) options() (explain.Options, error) {
 	o := explain.Options{Node: f.node, Price: f.price}
@@ -126,8 +129,8 @@ func (f *explainFlags) options() (explain.Options, error) {
 		}
 		o.Traffic = traffic
 	}
-	if !(f.price >= 0) {
-		return o, fmt.Errorf("--price-per-gb=%v: want at least 0", f.price)
+	if !(f.price >= 0 && f.price <= maxPrice) {
+		return o, fmt.Errorf("--price-per-gb=%v: want 0 to %v", f.price, maxPrice)
 	}
 	switch f.output {
 	case "table", "wide", "json", "yaml":
