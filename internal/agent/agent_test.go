@@ -99,6 +99,9 @@ func TestTheLogTellsOfAZoneThatIsLost(t *testing.T) {
 	if more := strings.Count(r.log.String(), "\n") - lines; more > 20 {
 		t.Errorf("1000 requests cost %d lines of the log:\n%s", more, r.log)
 	}
+	if strings.Contains(r.log.String(), "state=evacuated before=evacuated") {
+		t.Errorf("probing a lost zone is told as a change:\n%s", r.log)
+	}
 }
 
 func TestAZoneThatSlowsDownSpills(t *testing.T) {

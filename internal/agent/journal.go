@@ -30,8 +30,7 @@ func (r *running) tell(p *pool) {
 	p.journal.brief = brief
 	status := p.pool.Status()
 	logger := r.agent.logger.With("service", p.wanted.key.service, "port", p.wanted.key.port, "family", p.wanted.key.family)
-	isCalm := brief.State == overflow.Calm && before.State == overflow.Calm // told anew only because it is new
-	if !isCalm && (brief.State != before.State || brief.Since != before.Since) {
+	if brief.State != before.State {
 		logger.Log(context.Background(), levelOf(brief.State), "pool changed its state", "state", brief.State,
 			"before", before.State, "code", status.Reason.Code, "reason", status.Reason.String())
 	}

@@ -47,15 +47,14 @@ type EndpointStatus struct {
 // Brief is the part of a Status that shows whether something happened. It is cheap enough to be read after every tick.
 type Brief struct {
 	State     overflow.State
-	Since     time.Duration // when it was entered; another cause of the same state counts as entering it anew
-	Ejections int64         // pauses ever of the endpoints that are there: falls when one of them is removed
+	Ejections int64 // pauses ever of the endpoints that are there: falls when one of them is removed
 }
 
 // Brief tells the little that changes seldom. It is safe for concurrent use and allocates nothing.
 func (p *Pool) Brief() Brief {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := Brief{State: p.decision.State, Since: p.decision.Since}
+	b := Brief{State: p.decision.State}
 	for _, m := range p.members {
 		b.Ejections += m.health.Total
 	}
