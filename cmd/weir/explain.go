@@ -100,6 +100,9 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(services) == 0 {
+		c.PrintErrln("warning: there is no service to explain in " + f.where())
+	}
 	options.Brief = len(args) == 0
 	survey := plan.SurveyNodes(snapshot.Nodes)
 	all := []explain.Explanation{} // an empty list in JSON, not null
@@ -138,6 +141,15 @@ func (f *explainFlags) options() (explain.Options, error) {
 	default:
 		return o, fmt.Errorf("--output=%s: want table, wide, json or yaml", f.output)
 	}
+}
+
+// where names what was searched.
+func (f *explainFlags) where() string {
+	text := strings.Join(f.source.files, ", ")
+	if f.namespace != "" && !f.all {
+		return "namespace " + f.namespace + " of " + text
+	}
+	return text
 }
 
 // services finds the services that were asked for.

@@ -52,8 +52,11 @@ func TestExplainAnswersFromFilesAndStandardInput(t *testing.T) {
 
 func TestExplainOfANamespaceWithoutServicesIsAnEmptyList(t *testing.T) {
 	folder := writeManifests(t, world{})
-	status, out, _ := weir(t, "", "explain", "-n", "empty", "-f", folder, "-o", "json")
+	status, out, err := weir(t, "", "explain", "-n", "empty", "-f", folder, "-o", "json")
 	if status != exitOK || !strings.Contains(out, `"services": []`) {
 		t.Errorf("status %d, output %q", status, out)
+	}
+	if want := "no service to explain in namespace empty of " + folder; !strings.Contains(err, want) {
+		t.Errorf("error %q does not say %q", err, want)
 	}
 }
