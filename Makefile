@@ -28,7 +28,7 @@ bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 
 golden:
-	$(GO) test $$(grep -rl 'flag.Bool("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
+	$(GO) test $$(grep -rl 'golden\.Check' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
 # The clients that tests run through the proxy. Installed where that can be done without asking; named where it cannot.
 clients:

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weir-lb/weir/internal/golden"
 )
 
 // started is a weir agent that runs in this process.
@@ -162,7 +164,7 @@ func TestADryRunPrintsWhatWouldBeServed(t *testing.T) {
 	if status != exitOK || err != "" {
 		t.Fatalf("status %d, error %q", status, err)
 	}
-	golden(t, "dry-run", out)
+	golden.Check(t, "dry-run.golden", out)
 	status, out, _ = weir(t, "", "agent", "-f", folder, "--node", "node-b", "--dry-run", "-o", "json")
 	if status != exitOK || !strings.Contains(out, `"address": "127.78.4.1:80"`) {
 		t.Errorf("status %d, output %q", status, out)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weir-lb/weir/internal/golden"
 )
 
 func TestExplainAnswersFromFilesAndStandardInput(t *testing.T) {
@@ -27,7 +29,7 @@ func TestExplainAnswersFromFilesAndStandardInput(t *testing.T) {
 			if status != exitOK || err != "" {
 				t.Fatalf("status %d, error %q", status, err)
 			}
-			golden(t, name, out)
+			golden.Check(t, name+".golden", out)
 		})
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
@@ -47,7 +49,7 @@ func TestExplainAnswersFromFilesAndStandardInput(t *testing.T) {
 	if status != exitOK {
 		t.Fatalf("status %d, error %q", status, problem)
 	}
-	golden(t, "explain-list", out)
+	golden.Check(t, "explain-list.golden", out)
 }
 
 func TestExplainOfANamespaceWithoutServicesIsAnEmptyList(t *testing.T) {

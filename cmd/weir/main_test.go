@@ -2,17 +2,14 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-)
 
-var update = flag.Bool("update", false, "rewrite testdata/*.golden")
+	"github.com/weir-lb/weir/internal/golden"
+)
 
 // asWeir is the environment variable that makes the test program be weir, so that a test can run it as a process of its
 // own and send it signals.
@@ -34,23 +31,6 @@ func weir(t *testing.T, stdin string, args ...string) (status int, out, err stri
 	return status, stdout.String(), stderr.String()
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got)\n%s", path, diff)
-	}
-}
-
 func TestEachCommandSaysHowItIsUsed(t *testing.T) {
 	for name, args := range map[string][]string{
 		"help":            nil,
@@ -64,7 +44,7 @@ func TestEachCommandSaysHowItIsUsed(t *testing.T) {
 			if status != exitOK || err != "" {
 				t.Errorf("status %d, error %q", status, err)
 			}
-			golden(t, name, out)
+			golden.Check(t, name+".golden", out)
 		})
 	}
 }

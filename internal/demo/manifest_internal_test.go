@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weir-lb/weir/internal/golden"
 )
 
 func TestManifestsOfTheWorld(t *testing.T) {
@@ -27,7 +29,7 @@ func TestManifestsOfTheWorld(t *testing.T) {
 				all.WriteString("# " + name + "\n")
 				all.Write(files[name])
 			}
-			golden(t, c.name+".yaml", all.String())
+			golden.Check(t, c.name+".yaml", all.String())
 		})
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/golden"
 )
 
 // seenAt is the moment of a scripted sample, in milliseconds since the run began.
@@ -52,7 +54,7 @@ func TestReportOfAZoneThatSpillsAndReturns(t *testing.T) {
 		feed(r, 5000, 8000, 0)
 		r.record(sample{due: 7 * time.Second, sent: 7120 * time.Millisecond, done: 7140 * time.Millisecond})
 	})
-	golden(t, "summary.txt", joined(summary(&report, painter{})))
+	golden.Check(t, "summary.txt", joined(summary(&report, painter{})))
 }
 
 func TestSpillAndReturnAreDated(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/weir-lb/weir/internal/golden"
 )
 
 // drowning is a frame from the middle of a surge.
@@ -29,7 +31,7 @@ func TestLiveTable(t *testing.T) {
 	for _, width := range []int{120, 80, 30} {
 		fmt.Fprintf(&text, "%d wide:\n%s\n", width, joined(drowning().live(width, painter{})))
 	}
-	golden(t, "live.txt", text.String())
+	golden.Check(t, "live.txt", text.String())
 }
 
 func TestLiveTableNeverWraps(t *testing.T) {
@@ -73,7 +75,7 @@ func uncoloured(s string) string {
 }
 
 func TestPlainLine(t *testing.T) {
-	golden(t, "plain.txt", drowning().plain()+"\n")
+	golden.Check(t, "plain.txt", drowning().plain()+"\n")
 }
 
 func TestTerminalIsRedrawnInPlace(t *testing.T) {
@@ -130,5 +132,5 @@ func TestComparisonHasAColumnForEachStrategy(t *testing.T) {
 	})
 	swift.Strategy, blind.Strategy = "Swift", "Blind"
 	blind.Phases = blind.Phases[:2] // interrupted
-	golden(t, "comparison.txt", joined(comparison([]Report{swift, blind}, painter{})))
+	golden.Check(t, "comparison.txt", joined(comparison([]Report{swift, blind}, painter{})))
 }

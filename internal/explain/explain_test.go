@@ -3,20 +3,14 @@ package explain_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
+	"github.com/weir-lb/weir/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata/*.golden")
 
 const nodes = "nodes a=eu/zone-a:4 b=eu/zone-b:4 c=eu/zone-c:4; "
 
@@ -32,23 +26,6 @@ func explainAll(t *testing.T, text string, o explain.Options) []explain.Explanat
 		all = append(all, explain.Explain(&s, &survey, svc, o)...)
 	}
 	return all
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got)\n%s", path, diff)
-	}
 }
 
 func TestAServiceIsExplained(t *testing.T) {
@@ -84,7 +61,7 @@ func TestAServiceIsExplained(t *testing.T) {
 			if err := explain.Print(&got, explainAll(t, c.text, c.options), c.style); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, got.String())
+			golden.Check(t, strings.ReplaceAll(name, " ", "-")+".golden", got.String())
 		})
 	}
 }
@@ -111,7 +88,7 @@ func TestAllServicesAreListed(t *testing.T) {
 			if err := explain.PrintList(&got, explainAll(t, several, c.options), c.style); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, got.String())
+			golden.Check(t, strings.ReplaceAll(name, " ", "-")+".golden", got.String())
 		})
 	}
 }
@@ -123,7 +100,7 @@ func TestTheJSONNamesAreStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "json", string(got)+"\n")
+	golden.Check(t, "json.golden", string(got)+"\n")
 }
 
 func TestListsWithoutAnElementAreEmptyInJSON(t *testing.T) {

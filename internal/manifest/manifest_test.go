@@ -2,7 +2,6 @@ package manifest_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -15,31 +14,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/golden"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/manifest"
 )
 
-var update = flag.Bool("update", false, "rewrite the goldens")
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// golden compares text with a file of testdata, or writes it there.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", name, diff)
-	}
-}
 
 // render gives a Result as a person reads it.
 func render(r manifest.Result) string {
@@ -60,7 +40,7 @@ func TestClusterIsReadAsKubectlPrintsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "cluster.golden", render(got))
+	golden.Check(t, "cluster.golden", render(got))
 }
 
 // The file is what kubectl get nodes,services,endpointslices,pods -A -o yaml --show-managed-fields prints of a small
@@ -71,7 +51,7 @@ func TestARealClusterIsReadWithItsManagedFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "kubectl-managed-fields.golden", render(got))
+	golden.Check(t, "kubectl-managed-fields.golden", render(got))
 }
 
 func TestBrokenFilesSayWhereTheyAreBroken(t *testing.T) {
@@ -91,7 +71,7 @@ func TestBrokenFilesSayWhereTheyAreBroken(t *testing.T) {
 		}
 		b.WriteString(strings.ReplaceAll(err.Error(), "testdata/broken/", "") + "\n")
 	}
-	golden(t, "broken.golden", b.String())
+	golden.Check(t, "broken.golden", b.String())
 }
 
 func TestAllBrokenFilesAreNamedAtOnce(t *testing.T) {

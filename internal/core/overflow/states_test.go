@@ -1,7 +1,6 @@
 package overflow_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -11,13 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the goldens")
 
 // Each script in testdata/states says what the zones do and when; its golden lists every transition of the law, with
 // the numbers and the sentence that people are told.
@@ -32,20 +28,7 @@ func TestStatesAreEnteredForTheReasonsTheyTell(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := play(t, string(script))
-			golden := strings.TrimSuffix(path, ".txt") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-				t.Errorf("transitions (-want +got):\n%s", diff)
-			}
+			golden.Check(t, filepath.Join("states", strings.TrimSuffix(filepath.Base(path), ".txt")+".golden"), play(t, string(script)))
 		})
 	}
 }
