@@ -35,7 +35,7 @@ func newStateCollector(a *Agent) *stateCollector {
 			"service", "port", "family", "state"),
 		poolReason: desc("weir_pool_reason",
 			"1 for the reason of the pool's last change of state.",
-			"service", "port", "family", "code"),
+			"service", "port", "family", "reason"),
 		poolShare: desc("weir_pool_share",
 			"Share of requests that goes to a group of endpoints, as decided.",
 			"service", "port", "family", "client_zone", "endpoint_zone", "group"),
@@ -62,13 +62,13 @@ func newStateCollector(a *Agent) *stateCollector {
 			"service", "family"),
 		planReasons: desc("weir_plan_reasons",
 			"1 for each reason that the plan gives.",
-			"service", "family", "code"),
+			"service", "family", "reason"),
 		listeners: desc("weir_listeners",
 			"Addresses to listen on, by whether they are open or failing.",
 			"state"),
 		problems: desc("weir_problems",
 			"What the agent was asked to serve and cannot, or not as asked.",
-			"code"),
+			"reason"),
 	}}
 }
 

@@ -51,7 +51,7 @@ func newMetrics() *metrics {
 			"service"),
 		refusals: counter("weir_refusals_total",
 			"Requests that the proxy answered itself, or could not answer, by reason.",
-			"service", "code"),
+			"service", "reason"),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "weir_connections",
 			Help: "Open connections of clients.",

@@ -73,7 +73,7 @@ func TestBytesCostAndRetriesAddUp(t *testing.T) {
 		"refusals":    {m.refusals, map[string]float64{"   PendingLimit": 1}},
 		"connections": {m.connections, map[string]float64{"   ": 1}},
 	} {
-		if diff := cmp.Diff(c.want, values(t, c.vec, "client_zone", "endpoint_zone", "direction", "code")); diff != "" {
+		if diff := cmp.Diff(c.want, values(t, c.vec, "client_zone", "endpoint_zone", "direction", "reason")); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}

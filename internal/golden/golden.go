@@ -15,19 +15,19 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // Check reports the difference between got and the file testdata/name of the package under test.
-func Check(t testing.TB, name, got string) {
-	t.Helper()
+func Check(tb testing.TB, name, got string) {
+	tb.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	want, err := os.ReadFile(path) //nolint:gosec // a test's own file.
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+		tb.Errorf("%s differs (-want +got):\n%s", path, diff)
 	}
 }

@@ -134,7 +134,7 @@ func TestBrokenTextIsRefusedWithItsPlaceAndAWayOut(t *testing.T) {
 		{"costs a>b=1; costs a>c=2", `1:14 a second costs statement: write all costs into one`},
 		{"service", `1:1 service without a name: write service NAMESPACE/NAME`},
 		{"service a/b; service a/b", `1:22 service a/b is there already: give this one another name`},
-		{"service a/b mode=auto", `1:18 unknown distribution mode "auto": want one of ` +
+		{"service a/b mode=Autos", `1:18 unknown distribution mode "Autos": want one of ` +
 			`[Auto Balanced Disabled PreferClose PreferSameNode PreferSameZone]`},
 		{"service web port=http:0", `1:23 bad port number "0": want a whole number from 1 to 65535`},
 		{"service web port=80/tcp", `1:21 bad protocol "tcp": want TCP, UDP or SCTP`},

@@ -7,6 +7,7 @@ package topology
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 )
 
 // Zone is the name of a failure and billing domain (the label topology.kubernetes.io/zone). The empty Zone means that
@@ -60,10 +61,10 @@ func Modes() []Mode {
 	return []Mode{ModeAuto, ModeBalanced, ModeDisabled, ModePreferClose, ModePreferSameNode, ModePreferSameZone}
 }
 
-// ParseMode reads a mode's name, letter for letter.
+// ParseMode reads a mode's name, in upper or lower case: the annotation of KEP-2433 is written Auto and auto.
 func ParseMode(s string) (Mode, error) {
 	for _, m := range Modes() {
-		if s == string(m) {
+		if strings.EqualFold(s, string(m)) {
 			return m, nil
 		}
 	}

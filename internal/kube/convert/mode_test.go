@@ -26,7 +26,7 @@ func TestMode(t *testing.T) {
 		{name: "nothing is chosen", want: topology.ModeBalanced},
 		{name: "the label wins", label: "Disabled", mode: "Auto", field: "PreferClose", want: topology.ModeDisabled},
 		{
-			name: "a bad label does not fall through to others", label: "disabled", mode: "Auto", want: topology.ModeBalanced,
+			name: "a bad label does not fall through to others", label: "none", mode: "Auto", want: topology.ModeBalanced,
 			problem: "metadata.labels[" + label + "]",
 		},
 		{name: "Auto", mode: "Auto", want: topology.ModeAuto},
