@@ -170,7 +170,30 @@ func (f *framer) head(b []byte) (drop, pass int, refused reason.Code) {
 	if refused := f.tooLong(b[:end]); refused != "" {
 		return 0, 0, refused
 	}
+	if !f.later && string(b[:end]) == prefaceHead {
+		return f.preface(b)
+	}
 	return f.judge(b[:end])
+}
+
+// An HTTP/2 connection begins with what looks like a request, so that older servers refuse it (RFC 9113 section 3.4).
+const (
+	prefaceHead = "PRI * HTTP/2.0\r\n\r\n"
+	prefaceTail = "SM\r\n\r\n"
+)
+
+// preface waits for the rest of an HTTP/2 connection preface, as for a head: net/http would give it 10 s of its own.
+func (f *framer) preface(b []byte) (drop, pass int, refused reason.Code) {
+	const whole = prefaceHead + prefaceTail
+	n := min(len(b), len(whole))
+	switch {
+	case string(b[:n]) != whole[:n]:
+		return 0, 0, reason.MalformedRequest
+	case n < len(whole):
+		return 0, 0, ""
+	}
+	f.state = opaque
+	return 0, n, ""
 }
 
 func (f *framer) tooLong(head []byte) reason.Code {
@@ -189,11 +212,6 @@ func (f *framer) tooLong(head []byte) reason.Code {
 }
 
 func (f *framer) judge(head []byte) (drop, pass int, refused reason.Code) {
-	const preface = "PRI * HTTP/2.0\r\n\r\n"
-	if !f.later && string(head) == preface {
-		f.state = opaque
-		return 0, len(head), ""
-	}
 	f.later = true
 	m, refused := parseHead(head, f.limits.Fields)
 	if refused != "" {

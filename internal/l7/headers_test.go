@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/weir-lb/weir/internal/l7"
 )
@@ -117,7 +118,8 @@ func FuzzHopByHop(f *testing.F) {
 			if name == "Connection" || name == "Te" || name == "Upgrade" || name == "Transfer-Encoding" {
 				t.Errorf("%q got through", name)
 			}
-			if !strings.ContainsAny(name, " \t,") && strings.Contains(named, ","+strings.ToLower(name)+",") {
+			// Only valid names arrive; the others have no letter case to compare by.
+			if httpguts.ValidHeaderFieldName(name) && strings.Contains(named, ","+strings.ToLower(name)+",") {
 				t.Errorf("%q is named in Connection %q and got through", name, from["Connection"])
 			}
 		}

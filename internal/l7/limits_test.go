@@ -39,6 +39,11 @@ func TestTimeoutsHaveTheirStatus(t *testing.T) {
 			"HTTP/1.1 408 Request Timeout", reason.HeadTimeout, pick.Canceled,
 		},
 		{
+			"an HTTP/2 preface that drips", "PRI * HTTP/2.0\r\n\r\nSM",
+			l7.Timeouts{Head: short},
+			"HTTP/1.1 408 Request Timeout", reason.HeadTimeout, pick.Canceled,
+		},
+		{
 			"a body that stalls", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na",
 			l7.Timeouts{Body: short},
 			"HTTP/1.1 408 Request Timeout", reason.BodyTimeout, pick.Canceled,

@@ -53,6 +53,7 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 		{"no version", "GET /\r\nHost: h\r\n\r\n", 400, reason.MalformedRequest},
 		{"a version in lower case", "GET / http/1.1\r\nHost: h\r\n\r\n", 400, reason.MalformedRequest},
 		{"a version of the future", "GET / HTTP/3.0\r\nHost: h\r\n\r\n", 505, reason.UnsupportedVersion},
+		{"HTTP/2 with a broken preface", "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", 400, reason.MalformedRequest},
 		{"HTTP/2 too late", "GET / HTTP/1.1\r\nHost: h\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, reason.UnsupportedVersion},
 		{"a method with a bracket", "G(T / HTTP/1.1\r\nHost: h\r\n\r\n", 400, reason.MalformedRequest},
 		{"the proxy's own method", "WEIR-REFUSED / HTTP/1.1\r\nHost: h\r\n\r\n", 400, reason.MalformedRequest},
