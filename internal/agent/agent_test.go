@@ -127,6 +127,28 @@ func TestAZoneThatSlowsDownSpills(t *testing.T) {
 	eventually(t, "other zones answer", func() bool { return hits(w.outsideA()) > before+200 })
 }
 
+func TestWhatAPlanLendsIsUsedByNeed(t *testing.T) {
+	for strategy, want := range map[string]map[string]int{"Weir": {"a": 30}, "Static": nil} {
+		w := newTown(t, topology.ModeDisabled, 1)
+		w.extra = func(svc *topology.Service) {
+			for i := range svc.Endpoints {
+				svc.Endpoints[i].Hints.Zones = []topology.Zone{"a", "b", "c"}
+			}
+		}
+		w.snapshots.Store(w.snapshot(w.endpoints...))
+		r := w.start(agent.Config{Node: "node-a", Hints: agent.HintsNative, Strategy: strategy})
+		got := r.zones(30)
+		if want == nil && len(got) != 3 {
+			t.Errorf("%s: %v answered, want every zone that the hints name", strategy, got)
+		}
+		if want != nil {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: who answered (-want +got)\n%s", strategy, diff)
+			}
+		}
+	}
+}
+
 func TestAChangeOfHintsIsFollowedWithinASecond(t *testing.T) {
 	w := newTown(t, topology.ModeDisabled, 1)
 	w.extra = func(svc *topology.Service) {

@@ -103,7 +103,7 @@ type PortStatus struct {
 	Protocol  string          `json:"protocol"` // as the proxy understands it
 	Family    string          `json:"family"`
 	Addresses []AddressStatus `json:"addresses"`
-	Home      int             `json:"home"`      // endpoints that the rules give this node
+	Home      int             `json:"home"`      // endpoints that requests go to while home copes
 	Endpoints int             `json:"endpoints"` // all that it may use, those to spill to included
 	Reason    string          `json:"reason"`    // why home is what it is
 }

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"net/netip"
 	"strconv"
 
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -13,11 +15,15 @@ import (
 // targets gives the pool of a service port on this node, and why its home is what it is.
 //
 // Shape: first what the consumer rules give this node, as Home; then every other ready endpoint, to spill to. Under the
-// policy Local there is nothing to spill to: the user asked that traffic stays on the node.
+// policy Local there is nothing to spill to: the user asked that traffic stays on the node. Where the rules lend the node
+// endpoints of other zones besides those of its own, a strategy that spills uses them when it needs them (ADR 0002).
 func (b *builder) targets(svc *topology.Service, port topology.Port, f topology.Family) ([]pick.Target, reason.Reason) {
 	endpoints := b.endpoints(svc, f)
 	choice := plan.Choose(svc, endpoints, port, b.client)
 	home, why := choice.Inside(svc)
+	if why.Code == reason.HintedToZone && !overflow.KeepsHome(cmp.Or(b.settings(svc).Strategy, b.config.Strategy)) {
+		home = b.near(endpoints, home)
+	}
 	isHome := make([]bool, len(endpoints))
 	targets := make([]pick.Target, 0, len(endpoints))
 	for _, i := range home {
@@ -39,6 +45,20 @@ func (b *builder) targets(svc *topology.Service, port topology.Port, f topology.
 		}
 	}
 	return targets, why
+}
+
+// near gives those of the chosen endpoints that are in the node's own zone; all of them if none is.
+func (b *builder) near(endpoints []topology.Endpoint, chosen []int) []int {
+	var own []int
+	for _, i := range chosen {
+		if endpoints[i].Zone == b.client.Zone && endpoints[i].Cluster == "" {
+			own = append(own, i)
+		}
+	}
+	if len(own) == 0 {
+		return chosen
+	}
+	return own
 }
 
 // endpoints gives a service's endpoints of one family with the hints that count.

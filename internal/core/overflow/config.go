@@ -3,6 +3,7 @@ package overflow
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -30,15 +31,16 @@ type Config struct {
 type strategy struct {
 	name string
 	make func(Config) Strategy
+	stay bool // it never leaves home
 }
 
 // strategies lists all there are, the default first.
 func strategies() []strategy {
 	return []strategy{
-		{"Weir", newWeir},
-		{"Hazl", newHazl},
-		{"Static", newStatic},
-		{"Random", newRandom},
+		{name: "Weir", make: newWeir},
+		{name: "Hazl", make: newHazl},
+		{name: "Static", make: newStatic, stay: true},
+		{name: "Random", make: newRandom},
 	}
 }
 
@@ -49,6 +51,12 @@ func Names() []string {
 		names = append(names, s.name)
 	}
 	return names
+}
+
+// KeepsHome tells whether the strategy of that name never leaves home. Home then has to be all that the hints give a
+// client: nobody else will lend it what its zone lacks.
+func KeepsHome(name string) bool {
+	return slices.ContainsFunc(strategies(), func(s strategy) bool { return s.stay && strings.EqualFold(name, s.name) })
 }
 
 // New makes the strategy of that name; upper and lower case are the same, empty means the default.

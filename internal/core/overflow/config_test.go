@@ -49,7 +49,7 @@ func TestOnlyStaticKeepsRequestsOnItsRoutesWhateverHappens(t *testing.T) {
 		}
 		s.Reset(0, overflow.Scene{Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Endpoints: []int{1}}}, Endpoints: 2})
 		c := overflow.Counters{Groups: make([]overflow.GroupCounters, 2), Endpoints: make([]overflow.EndpointCounters, 2)}
-		if d := s.Step(0, &c); d.Confined != (name == "Static") {
+		if d := s.Step(0, &c); d.Confined != (name == "Static") || overflow.KeepsHome(name) != d.Confined {
 			t.Errorf("%s: confined %v", name, d.Confined)
 		}
 	}
