@@ -52,14 +52,15 @@ func dialGRPC(t *testing.T, p *proxy) *grpc.ClientConn {
 	return c
 }
 
-// sum adds up the lengths of the words it gets, answers each word, and ends with a trailer; "fail" ends it with a
-// status.
-func sum(_ any, stream grpc.ServerStream) error {
+// words is an endpoint of three calls: Join takes many words and gives one, Repeat takes one and gives three, any other
+// gives back each word as it comes. All end with a trailer; the word "fail" ends a call with a status.
+func words(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	var joined string
 	for {
 		var in wrapperspb.StringValue
 		if err := stream.RecvMsg(&in); errors.Is(err, io.EOF) {
-			stream.SetTrailer(metadata.Pairs("end", "reached"))
-			return nil
+			break
 		} else if err != nil {
 			return err
 		}
@@ -67,15 +68,24 @@ func sum(_ any, stream grpc.ServerStream) error {
 			stream.SetTrailer(metadata.Pairs("end", "early"))
 			return status.Error(codes.ResourceExhausted, "too many wörds")
 		}
-		if err := stream.SendMsg(&in); err != nil {
-			return err
+		joined += in.Value
+		answers := map[string]int{"/test.Words/Join": 0, "/test.Words/Repeat": 3, "/test.Words/Any": 1}[method]
+		for range answers {
+			if err := stream.SendMsg(&in); err != nil {
+				return err
+			}
 		}
 	}
+	stream.SetTrailer(metadata.Pairs("end", "reached"))
+	if method == "/test.Words/Join" {
+		return stream.SendMsg(wrapperspb.String(joined))
+	}
+	return nil
 }
 
 func TestAUnaryCallIsAnswered(t *testing.T) {
 	for _, protocol := range []l7.Protocol{l7.Detect, l7.HTTP, l7.H2C, l7.GRPC} {
-		p := start(t, l7.Options{Protocol: protocol}, serveGRPC(t, sum))
+		p := start(t, l7.Options{Protocol: protocol}, serveGRPC(t, words))
 		got, err := healthv1.NewHealthClient(dialGRPC(t, p)).Check(t.Context(), &healthv1.HealthCheckRequest{})
 		if err != nil || got.GetStatus() != healthv1.HealthCheckResponse_SERVING {
 			t.Errorf("%v: got %v, %v", protocol, got, err)
@@ -87,7 +97,7 @@ func TestAUnaryCallIsAnswered(t *testing.T) {
 }
 
 func TestStatusAndDetailsOfAUnaryCallPass(t *testing.T) {
-	p := start(t, l7.Options{}, serveGRPC(t, sum))
+	p := start(t, l7.Options{}, serveGRPC(t, words))
 	_, err := healthv1.NewHealthClient(dialGRPC(t, p)).Check(t.Context(), &healthv1.HealthCheckRequest{Service: "unknown"})
 	if status.Code(err) != codes.NotFound || status.Convert(err).Message() != "unknown service" {
 		t.Errorf("got %v", err)
@@ -98,37 +108,42 @@ func TestStatusAndDetailsOfAUnaryCallPass(t *testing.T) {
 }
 
 func TestStreamsOfAllKinds(t *testing.T) {
-	p := start(t, l7.Options{}, serveGRPC(t, sum))
+	p := start(t, l7.Options{}, serveGRPC(t, words))
 	conn := dialGRPC(t, p)
 	for _, c := range []struct {
-		name string
-		desc grpc.StreamDesc
-		sent []string
+		method string
+		desc   grpc.StreamDesc
+		said   []string
+		before []string // what is heard each time before the next word is said
+		after  []string // what is heard when all is said
 	}{
-		{"client", grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, []string{"a", "b", "c"}},
-		{"server", grpc.StreamDesc{ServerStreams: true}, []string{"a"}},
+		{"Join", grpc.StreamDesc{ClientStreams: true}, []string{"a", "b", "c"}, nil, []string{"abc"}},
+		{"Repeat", grpc.StreamDesc{ServerStreams: true}, []string{"a"}, nil, []string{"a", "a", "a"}},
+		{"Any", grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, []string{"a", "b"}, []string{"a", "b"}, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			stream, err := conn.NewStream(t.Context(), &c.desc, "/test.Words/Any")
+		t.Run(c.method, func(t *testing.T) {
+			stream, err := conn.NewStream(t.Context(), &c.desc, "/test.Words/"+c.method)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, word := range c.sent {
+			for i, word := range c.said {
 				if err := stream.SendMsg(wrapperspb.String(word)); err != nil {
 					t.Fatal(err)
 				}
-				if c.desc.ClientStreams { // each answer comes before the next word is said
-					receive(t, stream, word)
+				if c.before != nil {
+					receive(t, stream, c.before[i])
 				}
 			}
 			if err := stream.CloseSend(); err != nil {
 				t.Fatal(err)
 			}
-			if !c.desc.ClientStreams {
-				receive(t, stream, c.sent[0])
+			for _, word := range c.after {
+				receive(t, stream, word)
 			}
-			if err := stream.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {
-				t.Errorf("got %v at the end", err)
+			if c.desc.ServerStreams {
+				if err := stream.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {
+					t.Errorf("got %v at the end", err)
+				}
 			}
 			if got := stream.Trailer().Get("end"); len(got) != 1 || got[0] != "reached" {
 				t.Errorf("got trailer %v", stream.Trailer())
@@ -149,7 +164,7 @@ func receive(t *testing.T, stream grpc.ClientStream, want string) {
 }
 
 func TestAStreamThatFailsLateIsAFailure(t *testing.T) {
-	p := start(t, l7.Options{}, serveGRPC(t, sum))
+	p := start(t, l7.Options{}, serveGRPC(t, words))
 	stream, err := dialGRPC(t, p).NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/test.Words/Any")
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +232,7 @@ func TestADeadlineThatPassesIsTheEndpointsFault(t *testing.T) {
 }
 
 func TestACallIsRetriedOnAnotherEndpointIfNothingWasSent(t *testing.T) {
-	p := start(t, l7.Options{}, refusing(t), serveGRPC(t, sum), refusing(t))
+	p := start(t, l7.Options{}, refusing(t), serveGRPC(t, words), refusing(t))
 	conn := dialGRPC(t, p)
 	for range 6 {
 		if _, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {

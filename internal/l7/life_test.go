@@ -145,7 +145,7 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 }
 
 func TestShutdownLetsStreamsFinish(t *testing.T) {
-	p := start(t, l7.Options{}, serveGRPC(t, sum))
+	p := start(t, l7.Options{}, serveGRPC(t, words))
 	stream, err := dialGRPC(t, p).NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/test.Words/Any")
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestEveryTicketIsClosed(t *testing.T) {
 			t.Helper()
 			converse(t, p.Addr(), chunked("1\r\nabc"))
 		}},
-		{"a call", serveGRPC(t, sum), l7.Options{}, func(t *testing.T, p *proxy) {
+		{"a call", serveGRPC(t, words), l7.Options{}, func(t *testing.T, p *proxy) {
 			t.Helper()
 			_ = dialGRPC(t, p).Invoke(t.Context(), "/test.Words/One", wrapperspb.String("fail"), new(wrapperspb.StringValue))
 		}},
