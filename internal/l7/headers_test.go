@@ -107,9 +107,9 @@ func FuzzHopByHop(f *testing.F) {
 		from.Add(name2, value2)
 		to := make(http.Header)
 		l7.CopyEndToEnd(to, from)
-		named := strings.ToLower("," + strings.Join(from["Connection"], ",") + ",")
-		for _, drop := range []string{"\t", " "} {
-			named = strings.ReplaceAll(named, drop, "")
+		named := make(map[string]bool)
+		for token := range strings.SplitSeq(strings.Join(from["Connection"], ","), ",") {
+			named[strings.ToLower(strings.Trim(token, " \t"))] = true
 		}
 		for name, values := range to {
 			if d := cmp.Diff(from[name], values); d != "" {
@@ -119,11 +119,11 @@ func FuzzHopByHop(f *testing.F) {
 				t.Errorf("%q got through", name)
 			}
 			// Only valid names arrive; the others have no letter case to compare by.
-			if httpguts.ValidHeaderFieldName(name) && strings.Contains(named, ","+strings.ToLower(name)+",") {
+			if httpguts.ValidHeaderFieldName(name) && named[strings.ToLower(name)] {
 				t.Errorf("%q is named in Connection %q and got through", name, from["Connection"])
 			}
 		}
-		if _, ok := to["X-Stays"]; !ok && !strings.Contains(named, "x-stays") {
+		if _, ok := to["X-Stays"]; !ok && !named["x-stays"] {
 			t.Error("an innocent field was lost")
 		}
 	})

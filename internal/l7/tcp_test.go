@@ -108,10 +108,19 @@ func TestATCPEndpointThatBreaksIsAFailure(t *testing.T) {
 }
 
 func TestTCPConnectionsGetUntilTheContextEnds(t *testing.T) {
-	p := start(t, l7.Options{Protocol: l7.TCP}, answering(t))
+	arrived := make(chan struct{}, 2)
+	p := start(t, l7.Options{Protocol: l7.TCP}, serveTCP(t, func(conn *net.TCPConn) {
+		first := make([]byte, 1)
+		_, _ = io.ReadFull(conn, first)
+		arrived <- struct{}{}
+		_, _ = io.Copy(io.Discard, conn)
+		say(conn, "heard "+string(first))
+	}))
 	finishing, cut := dial(t, p.Addr()), dial(t, p.Addr())
 	say(finishing, "a")
 	say(cut, "b")
+	<-arrived // a connection that still waits to be accepted is nobody's to finish
+	<-arrived
 	ctx, cancel := context.WithCancel(t.Context())
 	down := make(chan error, 1)
 	go func() { down <- p.Shutdown(ctx) }()
