@@ -12,16 +12,19 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// targets gives the pool of a service port on this node, and why its home is what it is.
+// targets gives the pool of a service port on this node, and why its home is what it is. strategy is the one that the
+// service asks for; empty for the agent's.
 //
 // Shape: first what the consumer rules give this node, as Home; then every other ready endpoint, to spill to. Under the
 // policy Local there is nothing to spill to: the user asked that traffic stays on the node. Where the rules lend the node
 // endpoints of other zones besides those of its own, a strategy that spills uses them when it needs them (ADR 0002).
-func (b *builder) targets(svc *topology.Service, port topology.Port, f topology.Family) ([]pick.Target, reason.Reason) {
+func (b *builder) targets(
+	svc *topology.Service, port topology.Port, f topology.Family, strategy string,
+) ([]pick.Target, reason.Reason) {
 	endpoints := b.endpoints(svc, f)
 	choice := plan.Choose(svc, endpoints, port, b.client)
 	home, why := choice.Inside(svc)
-	if why.Code == reason.HintedToZone && !overflow.KeepsHome(cmp.Or(b.settings(svc).Strategy, b.config.Strategy)) {
+	if why.Code == reason.HintedToZone && !overflow.KeepsHome(cmp.Or(strategy, b.config.Strategy)) {
 		home = b.near(endpoints, home)
 	}
 	isHome := make([]bool, len(endpoints))

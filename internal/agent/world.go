@@ -171,12 +171,13 @@ func (b *builder) port(svc *topology.Service, port topology.Port) {
 		if len(addresses) == 0 {
 			continue
 		}
-		targets, why := b.targets(svc, port, family)
+		settings := b.settings(svc)
+		targets, why := b.targets(svc, port, family, settings.Strategy)
 		b.world.pools = append(b.world.pools, wantedPool{
 			key:       key,
 			port:      port,
 			mode:      cmp.Or(svc.Mode, b.config.Mode),
-			settings:  b.settings(svc),
+			settings:  settings,
 			targets:   targets,
 			choice:    why,
 			addresses: addresses,
