@@ -27,13 +27,14 @@ func mayReach() map[string][]string {
 		"internal/core/plan":     {"internal/core/plan", "internal/core/reason", "internal/core/topology"},
 		"internal/core/overflow": {"internal/core/overflow", "internal/core/reason", "internal/core/topology"},
 		"internal/core/pick":     {"internal/core"},
-		"internal/demo":          {"api", "internal/agent", "internal/core", "internal/demo", "internal/l7", "internal/latest", "internal/manifest"},
+		"internal/demo":          {"internal/agent", "internal/core", "internal/demo", "internal/l7", "internal/latest", "internal/manifest"},
 		"internal/explain":       {"internal/core", "internal/explain"},
 		"internal/golden":        {"internal/golden"},
 		"internal/kube/convert":  {"api", "internal/core", "internal/kube/convert"},
 		"internal/l7":            {"internal/core", "internal/l7"},
 		"internal/latest":        {"internal/latest"},
 		"internal/manifest":      {"api", "internal/core", "internal/kube/convert", "internal/latest", "internal/manifest"},
+		"internal/patience":      {"internal/patience"},
 		"internal/ops":           {"internal/ops"},
 	}
 }

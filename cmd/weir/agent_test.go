@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/golden"
+	"github.com/weir-lb/weir/internal/patience"
 )
 
 // started is a weir agent that runs in this process.
@@ -55,7 +56,7 @@ func startAgent(t *testing.T, w world, folder string, args ...string) *started {
 			t.Logf("log:\n%s", s.log)
 		}
 	})
-	eventually(t, "the agent is ready", func() bool {
+	patience.Until(t, "the agent is ready", func() bool {
 		status, _ := get(t, s.admin+"/readyz")
 		return status == http.StatusOK
 	})
@@ -73,7 +74,7 @@ func TestAChangeOfAManifestIsServedWithinASecond(t *testing.T) {
 	}
 	w.endpoints = []member{fresh}
 	w.write(t, folder)
-	took := eventually(t, "the new endpoint answers", func() bool {
+	took := patience.Until(t, "the new endpoint answers", func() bool {
 		_, body := get(t, s.url)
 		return body == "new"
 	})
@@ -88,7 +89,7 @@ func TestABrokenManifestKeepsTheLastGoodState(t *testing.T) {
 	folder := writeManifests(t, w)
 	s := startAgent(t, w, folder)
 	write(t, filepath.Join(folder, "web.yaml"), "kind: Service\nspec: {ports: [{port: many}]}\n")
-	eventually(t, "the error is counted", func() bool {
+	patience.Until(t, "the error is counted", func() bool {
 		_, body := get(t, s.admin+"/metrics")
 		return strings.Contains(body, "weir_manifest_errors_total 1")
 	})
@@ -100,7 +101,7 @@ func TestABrokenManifestKeepsTheLastGoodState(t *testing.T) {
 	}
 	w.endpoints[0] = serve(t, "127.78.2.3", "zone-a", says("mended"))
 	w.write(t, folder)
-	eventually(t, "the mended manifest is served", func() bool {
+	patience.Until(t, "the mended manifest is served", func() bool {
 		_, body := get(t, s.url)
 		return body == "mended"
 	})
@@ -113,12 +114,12 @@ func TestTheLogTellsOfEachReadingThatMatters(t *testing.T) {
 	s := startAgent(t, w, folder)
 	readings := func() int { return strings.Count(s.log.String(), "manifests read") }
 	write(t, filepath.Join(folder, "web.yaml"), "kind: Service\n")
-	eventually(t, "the error is logged", func() bool { return strings.Contains(s.log.String(), "last good state") })
+	patience.Until(t, "the error is logged", func() bool { return strings.Contains(s.log.String(), "last good state") })
 	if got := readings(); got != 1 {
 		t.Errorf("%d readings are logged before the manifests broke, want 1:\n%s", got, s.log)
 	}
 	w.write(t, folder)
-	eventually(t, "the log tells that they can be read again", func() bool { return readings() == 2 })
+	patience.Until(t, "the log tells that they can be read again", func() bool { return readings() == 2 })
 	if got := strings.Count(s.log.String(), `"msg":"serving"`); got != 1 {
 		t.Errorf("%d changes are logged, want 1: the mended manifests are as before\n%s", got, s.log)
 	}
@@ -191,7 +192,7 @@ func TestASignalDrainsAndASecondOneEndsAtOnce(t *testing.T) {
 				_, _ = io.WriteString(w, "late")
 			})}
 			process, log := spawn(t, "agent", "-f", writeManifests(t, w), "--node", "node-a", "--admin-bind-address", "")
-			eventually(t, "it serves", func() bool { return strings.Contains(log.String(), `"msg":"serving"`) })
+			patience.Until(t, "it serves", func() bool { return strings.Contains(log.String(), `"msg":"serving"`) })
 			answered := make(chan string, 1)
 			go func() {
 				_, body := get(t, "http://"+w.ip+":"+strconv.Itoa(int(w.port)))
@@ -199,7 +200,7 @@ func TestASignalDrainsAndASecondOneEndsAtOnce(t *testing.T) {
 			}()
 			<-entered
 			signal(t, process)
-			eventually(t, "it drains", func() bool { return strings.Contains(log.String(), "draining") })
+			patience.Until(t, "it drains", func() bool { return strings.Contains(log.String(), "draining") })
 			if c.signals == 2 {
 				signal(t, process)
 			} else {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-lb/weir/internal/patience"
 )
 
 // metric is what the guide promises of a metric.
@@ -34,7 +36,7 @@ func TestTheGuideListsExactlyTheMetricsThatAreExported(t *testing.T) {
 	}
 	refused(t, strings.TrimPrefix(s.url, "http://"))
 	var exported map[string]metric
-	eventually(t, "both are counted", func() bool { // a request is counted when it is over, just after its answer
+	patience.Until(t, "both are counted", func() bool { // a request is counted when it is over, just after its answer
 		_, text := get(t, s.admin+"/metrics")
 		exported = parseMetrics(text)
 		return exported["weir_requests_total"].Type != "" && exported["weir_refusals_total"].Type != ""

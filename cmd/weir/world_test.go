@@ -162,21 +162,3 @@ func get(t *testing.T, url string) (int, string) {
 	}
 	return resp.StatusCode, string(body)
 }
-
-// eventually asks until holds and gives how long that took.
-func eventually(t *testing.T, what string, holds func() bool) time.Duration {
-	t.Helper()
-	started := time.Now()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	tick := time.NewTicker(3 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-	return time.Since(started)
-}

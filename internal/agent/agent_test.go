@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
+	"github.com/weir-lb/weir/internal/patience"
 )
 
 func TestACalmZoneKeepsItsTraffic(t *testing.T) {
@@ -58,20 +59,20 @@ func TestAZoneThatFailsSpillsAndIsTakenBack(t *testing.T) {
 	r := w.start(agent.Config{Node: "node-a"})
 	stopLoad := r.load(8)
 	defer stopLoad()
-	eventually(t, "zone a answers", func() bool { return hits(w.in("a")) > 200 })
+	patience.Until(t, "zone a answers", func() bool { return hits(w.in("a")) > 200 })
 
 	for _, e := range w.in("a") {
 		e.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	}
 	before := hits(w.outsideA())
-	eventually(t, "other zones answer", func() bool { return hits(w.outsideA()) > before+200 })
-	eventually(t, "the pool says so", func() bool { return r.pool(t).State != "calm" })
+	patience.Until(t, "other zones answer", func() bool { return hits(w.outsideA()) > before+200 })
+	patience.Until(t, "the pool says so", func() bool { return r.pool(t).State != "calm" })
 
 	for _, e := range w.in("a") {
 		e.behaves()
 	}
 	before = hits(w.in("a"))
-	eventually(t, "zone a answers again", func() bool { return hits(w.in("a")) > before+500 })
+	patience.Until(t, "zone a answers again", func() bool { return hits(w.in("a")) > before+500 })
 }
 
 func TestTheLogTellsOfAZoneThatIsLost(t *testing.T) {
@@ -79,7 +80,7 @@ func TestTheLogTellsOfAZoneThatIsLost(t *testing.T) {
 	r := w.start(agent.Config{Node: "node-a"})
 	stopLoad := r.load(4)
 	defer stopLoad()
-	eventually(t, "zone a answers", func() bool { return hits(w.in("a")) > 200 })
+	patience.Until(t, "zone a answers", func() bool { return hits(w.in("a")) > 200 })
 	if log := r.log.String(); strings.Contains(log, "pool changed its state") {
 		t.Errorf("the log speaks of a calm pool:\n%s", log)
 	}
@@ -87,15 +88,15 @@ func TestTheLogTellsOfAZoneThatIsLost(t *testing.T) {
 		e.stop()
 	}
 	const evacuated = `level=WARN msg="pool changed its state" service=shop/web`
-	eventually(t, "the log tells the state", func() bool { return strings.Contains(r.log.String(), evacuated) })
-	eventually(t, "the log names both endpoints", func() bool {
+	patience.Until(t, "the log tells the state", func() bool { return strings.Contains(r.log.String(), evacuated) })
+	patience.Until(t, "the log names both endpoints", func() bool {
 		log := r.log.String()
 		return strings.Contains(log, "out of use") && strings.Contains(log, w.in("a")[0].addr.String()) &&
 			strings.Contains(log, w.in("a")[1].addr.String())
 	})
 	served := hits(w.outsideA())
 	lines := strings.Count(r.log.String(), "\n")
-	eventually(t, "many more requests are served", func() bool { return hits(w.outsideA()) > served+1000 })
+	patience.Until(t, "many more requests are served", func() bool { return hits(w.outsideA()) > served+1000 })
 	if more := strings.Count(r.log.String(), "\n") - lines; more > 20 {
 		t.Errorf("1000 requests cost %d lines of the log:\n%s", more, r.log)
 	}
@@ -109,7 +110,7 @@ func TestAZoneThatSlowsDownSpills(t *testing.T) {
 	r := w.start(agent.Config{Node: "node-a"})
 	stopLoad := r.load(8)
 	defer stopLoad()
-	eventually(t, "a normal latency is learned", func() bool { return hits(w.in("a")) > 3000 })
+	patience.Until(t, "a normal latency is learned", func() bool { return hits(w.in("a")) > 3000 })
 
 	released := make(chan struct{})
 	defer close(released)
@@ -124,7 +125,7 @@ func TestAZoneThatSlowsDownSpills(t *testing.T) {
 		})
 	}
 	before := hits(w.outsideA())
-	eventually(t, "other zones answer", func() bool { return hits(w.outsideA()) > before+200 })
+	patience.Until(t, "other zones answer", func() bool { return hits(w.outsideA()) > before+200 })
 }
 
 func TestWhatAPlanLendsIsUsedByNeed(t *testing.T) {
@@ -194,7 +195,7 @@ func TestARemovedEndpointFinishesWhatItHas(t *testing.T) {
 	await(t, entered, "the request to be in flight")
 
 	w.snapshots.Store(w.snapshot(w.outsideA()...))
-	eventually(t, "the endpoint is out of the pool", func() bool { return len(r.pool(t).Endpoints) == 2 })
+	patience.Until(t, "the endpoint is out of the pool", func() bool { return len(r.pool(t).Endpoints) == 2 })
 	if counts := r.zones(20); counts["b"]+counts["c"] != 20 {
 		t.Errorf("after the removal %v answered, want b and c", counts)
 	}
@@ -212,7 +213,7 @@ func TestARemovedServiceIsDrainedAndItsAddressFreed(t *testing.T) {
 	empty.Services = nil
 	w.snapshots.Store(empty)
 	addr := netip.AddrPortFrom(w.serviceIP, w.port).String()
-	eventually(t, "the address is free", func() bool {
+	patience.Until(t, "the address is free", func() bool {
 		l, err := net.Listen("tcp", addr) //nolint:noctx // binds at once.
 		if err != nil {
 			return false
@@ -246,7 +247,7 @@ func TestAPortThatCannotBeBoundIsReportedAndTriedAgain(t *testing.T) {
 		t.Errorf("problems %v, want %s", got, reason.AddressNotBound)
 	}
 	_ = taken.Close()
-	eventually(t, "the address is open", func() bool { return len(r.codes()) == 0 })
+	patience.Until(t, "the address is open", func() bool { return len(r.codes()) == 0 })
 	if got := r.gauge(t, "weir_listeners", "state", "open"); got != 2 {
 		t.Errorf("%v listeners are open, want 2", got)
 	}
@@ -319,7 +320,7 @@ func TestANodeThatGoesAwayKeepsItsZone(t *testing.T) {
 	s := w.snapshot(w.endpoints...)
 	s.Nodes = s.Nodes[:2]
 	w.snapshots.Store(s)
-	eventually(t, "it is reported", func() bool {
+	patience.Until(t, "it is reported", func() bool {
 		got := r.codes()
 		return len(got) > 0 && got[0] == reason.NodeGone
 	})
@@ -352,7 +353,7 @@ func TestAListenerThatIsReplacedLeavesItsAddressAtOnce(t *testing.T) {
 			change(&s)
 			before := r.Status()
 			w.snapshots.Store(s)
-			eventually(t, "the change is seen", func() bool { return !reflect.DeepEqual(before, r.Status()) })
+			patience.Until(t, "the change is seen", func() bool { return !reflect.DeepEqual(before, r.Status()) })
 			if strings.Contains(r.log.String(), string(reason.AddressNotBound)) {
 				t.Error("the new listener found the address taken by the old one")
 			}
@@ -371,7 +372,7 @@ func TestADrainedZoneGetsNothing(t *testing.T) {
 		svc.Overflow.Drains = []topology.Drain{{Zone: "a", Until: time.Now().Add(time.Hour)}}
 	}
 	w.snapshots.Store(w.snapshot(w.endpoints...))
-	eventually(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
+	patience.Until(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
 	w.extra = nil
 	w.snapshots.Store(w.snapshot(w.endpoints...))
 	r.until("a")
@@ -389,7 +390,7 @@ func TestAZoneThatIsDrainedFromTheStartGetsNothing(t *testing.T) {
 			}
 			w.snapshots.Store(w.snapshot(w.endpoints...))
 			r := w.start(agent.Config{Node: "node-a"})
-			eventually(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
+			patience.Until(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
 		})
 	}
 }
@@ -400,7 +401,7 @@ func TestAServiceChangesItsStrategyWithoutClosingItsListener(t *testing.T) {
 	stopLoad := r.load(4)
 	w.extra = func(svc *topology.Service) { svc.Overflow.Strategy = "Random" }
 	w.snapshots.Store(w.snapshot(w.endpoints...))
-	eventually(t, "every zone answers", func() bool { return hits(w.in("b")) > 20 && hits(w.in("c")) > 20 })
+	patience.Until(t, "every zone answers", func() bool { return hits(w.in("b")) > 20 && hits(w.in("c")) > 20 })
 	if failed := stopLoad(); failed > 0 {
 		t.Errorf("%d requests failed during the change", failed)
 	}
@@ -429,7 +430,7 @@ func TestStoppingLetsRequestsInFlightFinish(t *testing.T) {
 	await(t, entered, "the request to be in flight")
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.stop() }()
-	eventually(t, "new connections are refused", func() bool {
+	patience.Until(t, "new connections are refused", func() bool {
 		c, err := net.Dial("tcp", netip.AddrPortFrom(w.serviceIP, w.port).String()) //nolint:noctx // loopback.
 		if err == nil {
 			_ = c.Close()

@@ -258,22 +258,6 @@ func await(t *testing.T, done <-chan struct{}, what string) {
 	}
 }
 
-// eventually asks until holds, a few hundred times a second.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	tick := time.NewTicker(3 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
 // freePort finds a port that is free on an address. Somebody else could take it before it is used; nobody does on
 // addresses of 127/8 that only these tests use.
 func freePort(t *testing.T, ip string) uint16 {

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/weir-lb/weir/internal/patience"
 )
 
 // curl runs curl and gives what it printed.
@@ -108,7 +110,7 @@ func TestGRPCCallsAndStreamsPass(t *testing.T) {
 		t.Errorf("the stream says %q", got)
 	}
 	c.writeService(t, c.endpoints[1:]...) // without zone a
-	eventually(t, "a new stream goes elsewhere", func() bool { return !strings.HasPrefix(open()("new"), "zone-a") })
+	patience.Until(t, "a new stream goes elsewhere", func() bool { return !strings.HasPrefix(open()("new"), "zone-a") })
 	if got := say("two"); got != "zone-a two" {
 		t.Errorf("the stream that was there says %q", got)
 	}
@@ -143,7 +145,7 @@ func TestConnectionsOutliveAChangeOfEndpoints(t *testing.T) {
 	}
 
 	c.writeService(t, c.endpoints[1:]...) // without zone a
-	eventually(t, "zone a answers no more", func() bool { return curl(t, n.url("/")) != "zone-a" })
+	patience.Until(t, "zone a answers no more", func() bool { return curl(t, n.url("/")) != "zone-a" })
 	if got := talk("two"); got != "zone-a two" {
 		t.Errorf("after the change the WebSocket says %q", got)
 	}
@@ -231,14 +233,14 @@ func TestNoRequestIsLostWhileManifestsChange(t *testing.T) {
 	answers := func(zone string) func() bool { return func() bool { return curl(t, n.url("/")) == zone } }
 	l := wrk(t, n, func() {
 		c.writeService(t, c.endpoints[1]) // b alone
-		eventually(t, "zone b answers", answers("zone-b"))
+		patience.Until(t, "zone b answers", answers("zone-b"))
 		c.write(t, "web.yaml", "kind: Service\n")
-		eventually(t, "the broken file is logged", func() bool { return strings.Contains(n.log.String(), "web.yaml:1") })
+		patience.Until(t, "the broken file is logged", func() bool { return strings.Contains(n.log.String(), "web.yaml:1") })
 		if got := curl(t, n.url("/")); got != "zone-b" {
 			t.Errorf("while the file is broken %q answers", got)
 		}
 		c.writeService(t, c.endpoints...)
-		eventually(t, "zone a answers again", answers("zone-a"))
+		patience.Until(t, "zone a answers again", answers("zone-a"))
 	})
 	if l.failed > 0 {
 		t.Errorf("%d of %d requests failed", l.failed, l.requests)
@@ -249,9 +251,9 @@ func TestAnEndpointThatDiesCostsAtMostWhatWasOnItsWay(t *testing.T) {
 	c := newCluster(t, 6)
 	n := c.start(t, "a")
 	l := wrk(t, n, func() {
-		eventually(t, "zone a answers", func() bool { return curl(t, n.url("/")) == "zone-a" })
+		patience.Until(t, "zone a answers", func() bool { return curl(t, n.url("/")) == "zone-a" })
 		_ = c.endpoints[0].web.Close()
-		eventually(t, "the log tells that the zone is lost", func() bool {
+		patience.Until(t, "the log tells that the zone is lost", func() bool {
 			return strings.Contains(n.log.String(), "pool changed its state")
 		})
 	})
@@ -269,13 +271,13 @@ func TestANodeThatIsToldToEndFinishesItsRequests(t *testing.T) {
 	answer := make(chan string)
 	go func() { answer <- curl(t, n.url("/held")) }()
 	e := c.endpoints[1]
-	eventually(t, "the request waits", func() bool { return e.held.Load() == 1 })
+	patience.Until(t, "the request waits", func() bool { return e.held.Load() == 1 })
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		n.stop(t)
 	}()
-	eventually(t, "the node drains", func() bool { return strings.Contains(n.log.String(), "draining") })
+	patience.Until(t, "the node drains", func() bool { return strings.Contains(n.log.String(), "draining") })
 	close(e.free)
 	if got := <-answer; got != "zone-b" {
 		t.Errorf("the request in flight got %q", got)

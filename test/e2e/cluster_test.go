@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weir-lb/weir/internal/patience"
 )
 
 // limit is how long a test waits for something that has to happen. It is far above what a busy machine needs, so that
@@ -124,7 +126,7 @@ func (c *cluster) start(t *testing.T, zone string) *node {
 			t.Logf("log of node-%s:\n%s", zone, n.log)
 		}
 	})
-	eventually(t, "node-"+zone+" is ready", func() bool {
+	patience.Until(t, "node-"+zone+" is ready", func() bool {
 		resp, err := http.Get("http://" + n.admin + "/readyz") //nolint:noctx // ends with the agent.
 		if err != nil {
 			return false
@@ -179,20 +181,4 @@ func freePort(t *testing.T, ip string) uint16 {
 	}
 	defer func() { _ = l.Close() }()
 	return netip.MustParseAddrPort(l.Addr().String()).Port()
-}
-
-// eventually asks until holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }
