@@ -8,7 +8,7 @@ COUNT    ?= 1
 PKG      ?= ./...
 
 .DEFAULT_GOAL := build
-.PHONY: build test lint fuzz bench golden clients
+.PHONY: build test lint fuzz bench golden clients kube e2e
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/weir ./cmd/weir
@@ -35,3 +35,7 @@ clients:
 	@command -v curl >/dev/null && command -v wrk >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk >/dev/null; } || \
 	  { echo "the tests need the programs curl and wrk: install them with your system's package manager" >&2; exit 1; }
+
+# A real control plane and kube-proxy, built from their modules into the user's cache: minutes the first time.
+kube:
+	@test/kube/programs/build.sh

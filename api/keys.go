@@ -33,6 +33,22 @@ const (
 	AnnotationDemand = "weir.dev/demand"
 )
 
+// What weir writes to a cluster.
+const (
+	// AnnotationHints is on an EndpointSlice whose hints weir wrote; its value is the mode. It tells people who did, and
+	// weir what is left to take back.
+	AnnotationHints = "weir.dev/hints"
+
+	// ConditionAccepted and ConditionProgrammed are conditions of a Service that asks for a distribution: whether what it
+	// asks for is understood, and whether its EndpointSlices say so (KEP-2433 names such conditions as a possible future
+	// expansion and asks that others prefix theirs with a domain).
+	ConditionAccepted   = "weir.dev/TrafficDistributionAccepted"
+	ConditionProgrammed = "weir.dev/TrafficDistributionProgrammed"
+
+	// FieldManager is the name that weir's writes carry.
+	FieldManager = "weir"
+)
+
 // Values of AnnotationPrefer and AnnotationOverload.
 const (
 	PreferCost     = "cost"

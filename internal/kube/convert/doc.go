@@ -20,6 +20,8 @@ type Options struct {
 	Default topology.Mode
 	// Strategies are the names that weir.dev/strategy may have; nil: any.
 	Strategies []string
+	// Gates switch native modes off.
+	Gates Gates
 }
 
 func (o Options) defaultMode() topology.Mode { return cmp.Or(o.Default, topology.ModeBalanced) }
@@ -41,6 +43,9 @@ type Problem struct {
 	Field   string // path within the object, as in spec.ports[0].port; may be empty
 	Message string // what is wrong and what was done about it
 	Source  string // file:line where it stands; empty when the object did not come from a file
+	// Refused tells that this is a wish of the user's which is not followed. Who knows an earlier good value of it keeps
+	// that instead of the default.
+	Refused bool
 }
 
 // String gives the problem in a line.
@@ -63,6 +68,12 @@ type problems struct {
 
 func (p *problems) add(field, format string, args ...any) {
 	p.list = append(p.list, Problem{Object: p.object, Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// refuse reports a wish that is not followed.
+func (p *problems) refuse(field, format string, args ...any) {
+	p.add(field, format, args...)
+	p.list[len(p.list)-1].Refused = true
 }
 
 // at gives the path of a key that holds dots, as in metadata.labels[weir.dev/distribution].

@@ -9,48 +9,103 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// mode finds what distribution a Service asks for: weir's label, else, where weir manages all, the native annotation,
-// else spec.trafficDistribution, else the default. A value that is not known is reported and gives the default.
-func (p *problems) mode(s *corev1.Service, o Options) topology.Mode {
+// Asked says where a Service chose its distribution mode.
+type Asked string
+
+// Where a Service can choose, the first that does counts.
+const (
+	AskedByLabel      Asked = "label"      // weir.dev/distribution
+	AskedByAnnotation Asked = "annotation" // service.kubernetes.io/topology-mode or its deprecated name
+	AskedByField      Asked = "field"      // spec.trafficDistribution
+	AskedByNothing    Asked = ""           // the default counts
+)
+
+// Gates switch native modes off, as the feature gates of the same names do in Kubernetes: a Service is then read as if
+// it had never asked for them. The zero value switches nothing off.
+type Gates struct {
+	NoTopologyAwareHints            bool // Auto, whoever asks for it
+	NoServiceTrafficDistribution    bool // every mode of spec.trafficDistribution
+	NoPreferSameTrafficDistribution bool // its values PreferSameZone and PreferSameNode; PreferClose stays
+}
+
+// off tells whether the gates take a mode away. Weir's own modes have no gate.
+func (g Gates) off(mode topology.Mode) bool {
+	switch mode {
+	case topology.ModeAuto:
+		return g.NoTopologyAwareHints
+	case topology.ModePreferClose:
+		return g.NoServiceTrafficDistribution
+	case topology.ModePreferSameZone, topology.ModePreferSameNode:
+		return g.NoServiceTrafficDistribution || g.NoPreferSameTrafficDistribution
+	default:
+		return false
+	}
+}
+
+// AskedBy says where a Service chose its mode, as Service reads it. A value that is not known counts as a choice that
+// was refused: it is where the Service asked.
+func AskedBy(s *corev1.Service, o Options) Asked {
+	_, asked := new(problems).mode(s, o)
+	return asked
+}
+
+// mode finds what distribution a Service asks for, and where: weir's label, else, where weir manages all, the native
+// annotation, else spec.trafficDistribution, else the default. A value that is not known is reported and gives the
+// default; one that a gate takes away counts as never written.
+func (p *problems) mode(s *corev1.Service, o Options) (topology.Mode, Asked) {
 	if label, ok := s.Labels[api.LabelDistribution]; ok {
 		mode, err := topology.ParseMode(label)
-		if err != nil {
-			p.add(at("metadata.labels", api.LabelDistribution), "%v: taken as %s", err, o.defaultMode())
-			return o.defaultMode()
+		switch {
+		case err != nil:
+			p.refuse(at("metadata.labels", api.LabelDistribution), "%v: taken as %s", err, o.defaultMode())
+			return o.defaultMode(), AskedByLabel
+		case !o.Gates.off(mode):
+			p.contradiction(s, mode)
+			return mode, AskedByLabel
 		}
-		return mode
 	}
 	if !o.ManageAll {
-		return o.defaultMode()
+		return o.defaultMode(), AskedByNothing
 	}
 	return p.nativeMode(s, o)
+}
+
+// contradiction reports a native annotation that says something else than weir's label.
+func (p *problems) contradiction(s *corev1.Service, mode topology.Mode) {
+	key, value, ok := p.topologyMode(s)
+	if ok && !strings.EqualFold(value, string(mode)) {
+		p.add(at("metadata.annotations", key), "says %q, but the label %s says %q and counts",
+			value, api.LabelDistribution, mode)
+	}
 }
 
 // nativeMode follows the built-in controller of Kubernetes 1.36: only Auto and auto mean anything in an annotation, the
 // deprecated one wins by being present, and Auto wins over the field. It departs from it where nothing is chosen, which
 // gives weir's default, and in that an annotation that says Disabled is taken at its word.
-func (p *problems) nativeMode(s *corev1.Service, o Options) topology.Mode {
+func (p *problems) nativeMode(s *corev1.Service, o Options) (topology.Mode, Asked) {
 	key, value, annotated := p.topologyMode(s)
-	if annotated && (value == "Auto" || value == "auto") {
-		return topology.ModeAuto
+	if annotated && (value == "Auto" || value == "auto") && !o.Gates.off(topology.ModeAuto) {
+		return topology.ModeAuto, AskedByAnnotation
 	}
 	if field := s.Spec.TrafficDistribution; field != nil {
 		switch mode := topology.Mode(*field); mode {
 		case topology.ModePreferClose, topology.ModePreferSameZone, topology.ModePreferSameNode:
-			return mode
+			if !o.Gates.off(mode) {
+				return mode, AskedByField
+			}
 		default:
-			p.add("spec.trafficDistribution", "unknown value %q: taken as %s", *field, o.defaultMode())
-			return o.defaultMode()
+			p.refuse("spec.trafficDistribution", "unknown value %q: taken as %s", *field, o.defaultMode())
+			return o.defaultMode(), AskedByField
 		}
 	}
 	switch {
-	case !annotated:
-		return o.defaultMode()
+	case !annotated || value == "Auto" || value == "auto":
+		return o.defaultMode(), AskedByNothing
 	case strings.EqualFold(value, string(topology.ModeDisabled)):
-		return topology.ModeDisabled
+		return topology.ModeDisabled, AskedByAnnotation
 	default:
-		p.add(at("metadata.annotations", key), "unknown value %q: taken as %s", value, o.defaultMode())
-		return o.defaultMode()
+		p.refuse(at("metadata.annotations", key), "unknown value %q: taken as %s", value, o.defaultMode())
+		return o.defaultMode(), AskedByAnnotation
 	}
 }
 

@@ -24,7 +24,11 @@ func TestMode(t *testing.T) {
 		problem          string // the field that is reported
 	}{
 		{name: "nothing is chosen", want: topology.ModeBalanced},
-		{name: "the label wins", label: "Disabled", mode: "Auto", field: "PreferClose", want: topology.ModeDisabled},
+		{name: "the label wins", label: "Disabled", mode: "disabled", field: "PreferClose", want: topology.ModeDisabled},
+		{
+			name: "an annotation that contradicts the label is told", label: "Disabled", mode: "Auto",
+			want: topology.ModeDisabled, problem: "metadata.annotations[" + mode + "]",
+		},
 		{
 			name: "a bad label does not fall through to others", label: "none", mode: "Auto", want: topology.ModeBalanced,
 			problem: "metadata.labels[" + label + "]",

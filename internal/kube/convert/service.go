@@ -19,9 +19,10 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []Problem) {
 		p.add("spec.type", "ExternalName is a DNS alias without endpoints: left out")
 		return nil, p.list
 	}
+	mode, _ := p.mode(s, o)
 	svc := &topology.Service{
 		ServiceName:          topology.ServiceName{Namespace: p.object.Namespace, Name: s.Name},
-		Mode:                 p.mode(s, o),
+		Mode:                 mode,
 		Ports:                p.ports(s.Spec.Ports),
 		InternalPolicy:       p.policy("spec.internalTrafficPolicy", string(deref(s.Spec.InternalTrafficPolicy, ""))),
 		ExternalPolicy:       p.policy("spec.externalTrafficPolicy", string(s.Spec.ExternalTrafficPolicy)),

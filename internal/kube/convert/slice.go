@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"iter"
 	"net/netip"
 	"slices"
 
@@ -49,6 +50,29 @@ func Slices(list []*discoveryv1.EndpointSlice, zones Zones) ([]topology.Endpoint
 	return merge(all), found
 }
 
+// Endpoints gives the endpoints of one EndpointSlice with their indexes in it. What Slices would leave out is left out.
+func Endpoints(s *discoveryv1.EndpointSlice) iter.Seq2[int, *topology.Endpoint] {
+	return func(yield func(int, *topology.Endpoint) bool) {
+		p := problems{object: sliceRef(s)}
+		family, ok := p.family(s)
+		if !ok {
+			return
+		}
+		ports := p.slicePorts(s.Ports)
+		for i := range s.Endpoints {
+			addr, ok := p.endpointAddr("", s.Endpoints[i].Addresses, family)
+			if !ok {
+				continue
+			}
+			e := p.endpoint("", &s.Endpoints[i])
+			e.Addr, e.Ports = addr, ports
+			if !yield(i, &e) {
+				return
+			}
+		}
+	}
+}
+
 func sliceRef(s *discoveryv1.EndpointSlice) Ref {
 	return Ref{Kind: "EndpointSlice", Namespace: namespace(s.Namespace), Name: s.Name}
 }
@@ -58,18 +82,24 @@ func sliceService(s *discoveryv1.EndpointSlice) topology.ServiceName {
 	return topology.ServiceName{Namespace: namespace(s.Namespace), Name: s.Labels[api.LabelServiceName]}
 }
 
-func (p *problems) slice(s *discoveryv1.EndpointSlice, zones Zones) []topology.Endpoint {
-	var family topology.Family
+// family reads the address type of a slice.
+func (p *problems) family(s *discoveryv1.EndpointSlice) (topology.Family, bool) {
 	switch s.AddressType {
 	case discoveryv1.AddressTypeIPv4:
-		family = topology.IPv4
+		return topology.IPv4, true
 	case discoveryv1.AddressTypeIPv6:
-		family = topology.IPv6
+		return topology.IPv6, true
 	case discoveryv1.AddressTypeFQDN:
 		p.add("addressType", "FQDN has no address to send to: the slice is left out")
-		return nil
 	default:
 		p.add("addressType", "unknown type %q, want IPv4 or IPv6: the slice is left out", s.AddressType)
+	}
+	return 0, false
+}
+
+func (p *problems) slice(s *discoveryv1.EndpointSlice, zones Zones) []topology.Endpoint {
+	family, ok := p.family(s)
+	if !ok {
 		return nil
 	}
 	ports := p.slicePorts(s.Ports)
