@@ -1,0 +1,224 @@
+package plans
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/feed"
+)
+
+// Book holds the newest decision of each service. Update is for one goroutine at a time; Lookup and All are safe for
+// concurrent use, with it and with each other.
+type Book struct {
+	now   func() time.Time
+	world world
+	pages atomic.Pointer[[]*Decision] // sorted by name; neither the list nor what it points at changes
+}
+
+// NewBook makes an empty book. It asks now when a state is seen.
+func NewBook(now func() time.Time) *Book {
+	b := &Book{now: now}
+	b.pages.Store(new([]*Decision))
+	return b
+}
+
+// Lookup finds the decision of a service.
+func (b *Book) Lookup(name topology.ServiceName) (*Decision, bool) {
+	pages := *b.pages.Load()
+	i, ok := slices.BinarySearchFunc(pages, name, (*Decision).compare)
+	if !ok {
+		return nil, false
+	}
+	return pages[i], true
+}
+
+// All gives every decision, sorted by name.
+func (b *Book) All() []*Decision { return slices.Clone(*b.pages.Load()) }
+
+// compare orders decisions by the name of their service.
+func (d *Decision) compare(name topology.ServiceName) int { return d.Record.Name.Compare(name) }
+
+// world is what the plans of all services depend on.
+type world struct {
+	survey plan.Survey
+	costs  topology.Costs
+}
+
+func (w *world) equal(o *world) bool {
+	return w.survey.Nodes == o.survey.Nodes &&
+		slices.Equal(w.survey.Zones, o.survey.Zones) &&
+		slices.Equal(w.survey.WithoutZone, o.survey.WithoutZone) &&
+		slices.Equal(w.survey.WithoutCPU, o.survey.WithoutCPU) &&
+		maps.Equal(w.survey.Regions, o.survey.Regions) &&
+		w.costs.SameRegion == o.costs.SameRegion &&
+		w.costs.OtherRegion == o.costs.OtherRegion &&
+		w.costs.OtherCluster == o.costs.OtherCluster &&
+		(w.costs.Pairs == nil) == (o.costs.Pairs == nil) && // a table of nothing but zeros is not the default one
+		maps.Equal(w.costs.Pairs, o.costs.Pairs)
+}
+
+// Update plans what changed in one pass and then publishes all of it at once. It gives the names, sorted, of the services
+// that somebody has to look at again: those that are new or gone, whose record changed, or whose plans now give other
+// hints or other reasons. Where only numbers changed the decision is a new one and its name is not among them.
+//
+// A service is planned again when its record is another one, or when it is managed and what is known of the nodes or the
+// costs changed. Nodes that come and go without changing that, and changes of other services, cost it nothing.
+func (b *Book) Update(s *feed.State) []topology.ServiceName {
+	w := world{survey: plan.SurveyNodes(s.Snapshot.Nodes), costs: s.Snapshot.Costs}
+	sameWorld := b.world.equal(&w)
+	b.world = w
+	next := make([]*Decision, len(s.Records))
+	var tasks []task
+	var gone []topology.ServiceName
+	rest := *b.pages.Load()
+	for i, r := range s.Records {
+		for len(rest) > 0 && rest[0].compare(r.Name) < 0 {
+			gone, rest = append(gone, rest[0].Record.Name), rest[1:]
+		}
+		var before *Decision
+		if len(rest) > 0 && rest[0].compare(r.Name) == 0 {
+			before, rest = rest[0], rest[1:]
+		}
+		if before != nil && before.Record == r && (sameWorld || !r.Managed) {
+			next[i] = before
+			continue
+		}
+		tasks = append(tasks, task{index: i, record: r, before: before})
+	}
+	for _, d := range rest {
+		gone = append(gone, d.Record.Name)
+	}
+	seen := b.now()
+	each(tasks, func(t *task) { t.result = decide(s, w.survey, t, seen) })
+	changed := gone
+	for i := range tasks {
+		t := &tasks[i]
+		next[t.index] = t.result
+		if t.before == nil || t.before.Record != t.record || !sameHintsAndReasons(t.before, t.result) {
+			changed = append(changed, t.record.Name)
+		}
+	}
+	b.pages.Store(&next)
+	slices.SortFunc(changed, topology.ServiceName.Compare)
+	return changed
+}
+
+// task is one service to be decided.
+type task struct {
+	index  int // in the new pages
+	record *feed.Record
+	before *Decision // nil: the service is new
+	result *Decision
+}
+
+// each does every task, on as many processors as there are, and returns when all are done.
+func each(tasks []task, do func(*task)) {
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(tasks)); i = next.Add(1) - 1 {
+			do(&tasks[i])
+		}
+	}
+	var helpers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(tasks)) - 1 {
+		helpers.Go(work)
+	}
+	work()
+	helpers.Wait()
+}
+
+// decide plans one service. A decision that says the same of the same record keeps the time of the one before: nothing
+// has to be done because of the change.
+func decide(s *feed.State, survey plan.Survey, t *task, seen time.Time) *Decision {
+	d := &Decision{Record: t.record, Changed: seen}
+	if svc := t.record.Service; t.record.Managed && svc != nil {
+		remembered := remember(svc, t.before)
+		for _, family := range families(svc) {
+			d.Plans = append(d.Plans, plan.Compute(plan.InputOf(&s.Snapshot, survey, remembered, family)))
+		}
+	}
+	if t.before != nil && t.before.Record == t.record && sameHintsAndReasons(t.before, d) {
+		d.Changed = t.before.Changed
+	}
+	return d
+}
+
+// families lists those that the service has endpoints or cluster IPs in, IPv4 first.
+func families(svc *topology.Service) []topology.Family {
+	var has [2]bool
+	for _, ip := range svc.ClusterIPs {
+		has[topology.FamilyOf(ip)] = true
+	}
+	for i := range svc.Endpoints {
+		has[svc.Endpoints[i].Family()] = true
+	}
+	var list []topology.Family
+	for _, family := range topology.Families() {
+		if has[family] {
+			list = append(list, family)
+		}
+	}
+	return list
+}
+
+// remember gives the service with the hints that were planned before on each ready endpoint that carries none: somebody
+// took them off, or nobody wrote them yet. Hints that are there count as they stand, so that everyone who plans this
+// service plans from what the API server holds.
+func remember(svc *topology.Service, before *Decision) *topology.Service {
+	if before == nil {
+		return svc
+	}
+	remembered := svc
+	for i := range svc.Endpoints {
+		e := &svc.Endpoints[i]
+		p := before.Plan(e.Family())
+		if p == nil || !p.Hinted || !e.IsReady() || !e.Hints.IsZero() {
+			continue
+		}
+		planned := find(p.Endpoints, e)
+		if planned == nil || planned.Hints.IsZero() {
+			continue
+		}
+		if remembered == svc { // nearly always nothing is lost, and nothing is copied
+			remembered = new(*svc)
+			remembered.Endpoints = slices.Clone(svc.Endpoints)
+		}
+		remembered.Endpoints[i].Hints = planned.Hints
+	}
+	return remembered
+}
+
+// sameHintsAndReasons tells whether two decisions differ in numbers at most.
+func sameHintsAndReasons(a, b *Decision) bool {
+	if len(a.Plans) != len(b.Plans) {
+		return false
+	}
+	for i := range a.Plans {
+		p, q := &a.Plans[i], &b.Plans[i]
+		if p.Family != q.Family || p.Hinted != q.Hinted || !sameHints(p.Endpoints, q.Endpoints) ||
+			!slices.EqualFunc(p.Reasons, q.Reasons, func(r, s reason.Reason) bool { return r.Code == s.Code }) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameHints compares the hints of endpoints in the same order.
+func sameHints(a, b []topology.Endpoint) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !a[i].Hints.Equal(b[i].Hints) {
+			return false
+		}
+	}
+	return true
+}
