@@ -1,0 +1,185 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/plans"
+)
+
+// Options are what a Reporter works with.
+type Options struct {
+	// Services is where conditions are written. Nil: none are, as in a dry run.
+	Services corev1client.ServicesGetter
+	// Events takes the events. Nil: none are sent.
+	Events events.EventRecorder
+	// Decisions gives all decisions when metrics are gathered, as (*plans.Book).All does. Nil: the services are not counted.
+	Decisions func() []*plans.Decision
+	// Registerer takes the metrics. Nil: they are kept for nobody.
+	Registerer prometheus.Registerer
+	// Now tells the time, by the same clock as Decision.Changed. Nil: time.Now.
+	Now func() time.Time
+}
+
+// Outcome is what became of one decision.
+type Outcome struct {
+	Slices  int   // EndpointSlices of the service
+	Pending int   // those that do not say the plan yet
+	Written int   // those that were written this time
+	Err     error // why some are pending; nil when nothing went wrong
+}
+
+// done tells whether the slices say the plan.
+func (o Outcome) done() bool { return o.Pending == 0 && o.Err == nil }
+
+// Reporter tells people what became of their services. It is safe for concurrent use for different services; reports of
+// one service come one after the other. Of several replicas only one reports: the leader.
+type Reporter struct {
+	services corev1client.ServicesGetter
+	events   events.EventRecorder
+	now      func() time.Time
+	metrics  *metrics
+	census   *census
+
+	mu       sync.Mutex
+	memories map[topology.ServiceName]*memory
+}
+
+// memory is what was said of a service. Who reports the service owns it.
+type memory struct {
+	uid      types.UID       // of the Service that it speaks of: one that is made anew is another one
+	families [2]state        // by family
+	warned   map[string]bool // by key
+	asked    bool            // whether it asked for a distribution
+
+	failure  kind      // the kind of the last error that was told; none when all is well
+	failures int       // reports in a row with an error
+	late     time.Time // when the slices were first seen not to say the plan; zero: they say it
+	changed  time.Time // when the change that they do not say was seen
+
+	told told // the conditions as they were last written
+}
+
+// New makes a Reporter and registers its metrics.
+func New(o Options) (*Reporter, error) {
+	r := &Reporter{
+		services: o.Services, events: o.Events, now: o.Now,
+		metrics: newMetrics(), census: newCensus(o.Decisions), memories: make(map[topology.ServiceName]*memory),
+	}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	if o.Registerer == nil {
+		return r, nil
+	}
+	for _, c := range append(r.metrics.collectors(), r.census) {
+		if err := o.Registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics of the controller: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// Report tells what became of a decision. It sends events about what changed since the report before, and writes the
+// conditions where they differ in status or reason from what the Service has. It costs nothing to repeat.
+//
+// Errors: when the conditions could not be written. They are written at the next report.
+func (r *Reporter) Report(ctx context.Context, d *plans.Decision, o Outcome) error {
+	r.census.open()
+	if d.Record.Managed {
+		r.metrics.sync(modeOf(d), o)
+	}
+	if d.Record.Object == nil {
+		r.Forget(d.Record.Name)
+		return nil
+	}
+	m, first := r.recall(d, o)
+	if m == nil {
+		return nil
+	}
+	v := judge(d, o, r.time(m, d, o))
+	if first {
+		m.begin(d.Record, v, o)
+	}
+	for _, n := range m.news(d.Record, v, o) {
+		r.send(d.Record.Object, n)
+	}
+	return r.write(ctx, d.Record.Object, m, v.conditions)
+}
+
+// Wrote counts one patch of an EndpointSlice.
+func (r *Reporter) Wrote(took time.Duration, err error) { r.metrics.wrote(took, err) }
+
+// Forget drops what is remembered of a service that is gone.
+func (r *Reporter) Forget(name topology.ServiceName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.memories, name)
+}
+
+// Clear takes weir's conditions off a Service, for a clean-up.
+func (r *Reporter) Clear(ctx context.Context, s *corev1.Service) error {
+	return r.write(ctx, s, new(memory), nil)
+}
+
+// recall gives the memory of a service, and whether it is a new one. It is nil for a service that weir has nothing to do
+// with and never had.
+func (r *Reporter) recall(d *plans.Decision, o Outcome) (*memory, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.memories[d.Record.Name]
+	if m != nil && m.uid == d.Record.Object.UID {
+		return m, false
+	}
+	if !d.Record.Managed && !asked(d) && o.done() && len(ours(d.Record.Object.Status.Conditions)) == 0 {
+		delete(r.memories, d.Record.Name)
+		return nil, false
+	}
+	m = &memory{uid: d.Record.Object.UID}
+	r.memories[d.Record.Name] = m
+	return m, true
+}
+
+// patience is how long slices may fail to say the plan, for reasons that pass, before the condition says so: each
+// change of the endpoints would show otherwise, and that somebody else wrote first is no news.
+const patience = 30 * time.Second
+
+// time gives how long the slices have not said the plan, and counts how long it took once they do.
+func (r *Reporter) time(m *memory, d *plans.Decision, o Outcome) time.Duration {
+	now := r.now()
+	if !o.done() {
+		if m.late.IsZero() {
+			m.late, m.changed = now, d.Changed
+		}
+		return now.Sub(m.late)
+	}
+	since := d.Changed
+	if !m.late.IsZero() && m.changed.Before(since) {
+		since = m.changed
+	}
+	if o.Written > 0 || !m.late.IsZero() {
+		r.metrics.programming.Observe(max(0, now.Sub(since).Seconds()))
+	}
+	m.late, m.changed = time.Time{}, time.Time{}
+	return 0
+}
+
+// asked tells whether the service, not only its operator, wants to be told.
+func asked(d *plans.Decision) bool { return d.Record.Asked != convert.AskedByNothing }
+
+func modeOf(d *plans.Decision) topology.Mode {
+	if d.Record.Service == nil {
+		return topology.ModeUnset
+	}
+	return d.Record.Service.Mode
+}
