@@ -37,10 +37,11 @@ func Edit(s *discoveryv1.EndpointSlice, d *plans.Decision) []Op {
 	var ops []Op
 	remain := false
 	for i, e := range convert.Endpoints(s) {
-		want := d.Hints(e)
 		if p := d.Plan(e.Family()); p != nil && p.Hinted && !e.IsReady() {
-			want = e.Hints
+			remain = remain || s.Endpoints[i].Hints != nil
+			continue
 		}
+		want := d.Hints(e)
 		remain = remain || !want.IsZero()
 		if op, differs := edit(i, s.Endpoints[i].Hints, want); differs {
 			ops = append(ops, op)
@@ -110,7 +111,7 @@ func mark(s *discoveryv1.EndpointSlice, d *plans.Decision, isHinted bool) []Op {
 	switch {
 	case have == mode:
 		return nil
-	case s.Annotations == nil:
+	case len(s.Annotations) == 0: // an empty map is left out of the JSON that the patch is applied to
 		return []Op{{Op: "add", Path: "/metadata/annotations", Value: map[string]string{api.AnnotationHints: mode}}}
 	default:
 		return []Op{{Op: "add", Path: path, Value: mode}}
