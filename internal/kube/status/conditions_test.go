@@ -29,35 +29,45 @@ func TestConditionsSayWhatTheServiceComesTo(t *testing.T) {
 		want  []string
 	}{
 		"hinted": {
-			topology.ModePreferSameZone, []int{2, 1, 1}, nil,
+			topology.ModePreferSameZone,
+			[]int{2, 1, 1},
+			nil,
 			[]string{
 				"Accepted=True Accepted: PreferSameZone, asked for by label",
 				"Programmed=True Hinted: IPv4: each endpoint serves its own zone",
 			},
 		},
 		"no hints, as asked": {
-			topology.ModeDisabled, []int{2, 1}, nil,
+			topology.ModeDisabled,
+			[]int{2, 1},
+			nil,
 			[]string{
 				"Accepted=True Accepted: Disabled, asked for by label",
 				"Programmed=True HintsDisabled: IPv4: the service asks for no hints",
 			},
 		},
 		"too few endpoints": {
-			topology.ModeAuto, []int{1, 1}, nil,
+			topology.ModeAuto,
+			[]int{1, 1},
+			nil,
 			[]string{
 				"Accepted=True Accepted: Auto, asked for by label",
 				"Programmed=False TooFewEndpoints: IPv4: no hints: 2 ready endpoints for 3 zones",
 			},
 		},
 		"a node without a zone": {
-			topology.ModeAuto, []int{2, 2, 2}, func(s *stage) { s.nodes[2].Zone = "" },
+			topology.ModeAuto,
+			[]int{2, 2, 2},
+			func(s *stage) { s.nodes[2].Zone = "" },
 			[]string{
 				"Accepted=True Accepted: Auto, asked for by label",
 				"Programmed=False NodesWithoutZone: IPv4: ready nodes carry no zone label: node-zone-c",
 			},
 		},
 		"no endpoint with a zone": {
-			topology.ModePreferSameZone, []int{1}, func(s *stage) {
+			topology.ModePreferSameZone,
+			[]int{1},
+			func(s *stage) {
 				s.slices[0].Endpoints[0].Zone, s.slices[0].Endpoints[0].NodeName = nil, nil
 			},
 			[]string{
@@ -73,7 +83,9 @@ func TestConditionsSayWhatTheServiceComesTo(t *testing.T) {
 			},
 		},
 		"a second family without endpoints has no say": {
-			topology.ModePreferSameZone, []int{1, 1}, func(s *stage) {
+			topology.ModePreferSameZone,
+			[]int{1, 1},
+			func(s *stage) {
 				s.service.Spec.ClusterIPs = []string{"10.96.0.1", "fd00::1"}
 			},
 			[]string{
@@ -82,7 +94,9 @@ func TestConditionsSayWhatTheServiceComesTo(t *testing.T) {
 			},
 		},
 		"one family of two": {
-			topology.ModeAuto, []int{1, 1, 1}, func(s *stage) {
+			topology.ModeAuto,
+			[]int{1, 1, 1},
+			func(s *stage) {
 				s.slices = append(s.slices, slice(discoveryv1.AddressTypeIPv6, 1, 1))
 			},
 			[]string{
@@ -92,7 +106,9 @@ func TestConditionsSayWhatTheServiceComesTo(t *testing.T) {
 			},
 		},
 		"a limit that is not a number": {
-			topology.ModePreferSameZone, []int{1, 1}, func(s *stage) {
+			topology.ModePreferSameZone,
+			[]int{1, 1},
+			func(s *stage) {
 				s.service.Annotations[api.AnnotationOverloadLimit] = "lots"
 			},
 			[]string{
@@ -102,7 +118,9 @@ func TestConditionsSayWhatTheServiceComesTo(t *testing.T) {
 			},
 		},
 		"an unknown mode counts more than other wishes": {
-			"Sideways", []int{1, 1}, func(s *stage) { s.service.Annotations[api.AnnotationDemand] = "x" },
+			"Sideways",
+			[]int{1, 1},
+			func(s *stage) { s.service.Annotations[api.AnnotationDemand] = "x" },
 			[]string{"Accepted=False UnknownMode", "Programmed=True Hinted"},
 		},
 		"an external name": {
