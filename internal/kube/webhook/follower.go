@@ -1,0 +1,100 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// errNoCertificate is what a handshake ends with before the first certificate is there.
+var errNoCertificate = errors.New("the webhook has no certificate yet") //nolint:gochecknoglobals // a sentinel
+
+// follower holds the certificate of the Secret in memory, on every replica, as soon as the API server tells of it: no
+// volume, no kubelet in between, no restart. It writes nothing. It is safe for concurrent use.
+type follower struct {
+	client  kubernetes.Interface
+	options *Options
+	metrics *metrics
+	current atomic.Pointer[tls.Certificate]
+	// changed has an element when the Secret may have changed since it was last received from.
+	changed chan struct{}
+}
+
+func newFollower(client kubernetes.Interface, o *Options, m *metrics) *follower {
+	return &follower{client: client, options: o, metrics: m, changed: make(chan struct{}, 1)}
+}
+
+// NeedLeaderElection says that every replica follows.
+func (f *follower) NeedLeaderElection() bool { return false }
+
+// Start follows the Secret until ctx ends.
+func (f *follower) Start(ctx context.Context) error {
+	informer := coreinformers.NewFilteredSecretInformer(f.client, f.options.Namespace, 0, nil, named(f.options.Secret))
+	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    f.see,
+		UpdateFunc: func(_, object any) { f.see(object) },
+		DeleteFunc: func(any) { poke(f.changed) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch the webhook's Secret: %w", err)
+	}
+	informer.RunWithContext(ctx)
+	return nil
+}
+
+// see takes the certificate of a Secret. One that is of no use leaves the one before in place.
+func (f *follower) see(object any) {
+	secret, ok := object.(*corev1.Secret)
+	if !ok || secret.Name != f.options.Secret {
+		return
+	}
+	defer poke(f.changed)
+	c, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err == nil && !c.Leaf.NotAfter.After(f.options.Now()) {
+		err = fmt.Errorf("it has ended at %s", c.Leaf.NotAfter.Format(time.RFC3339))
+	}
+	if err != nil {
+		f.options.Logger.Warn("certificate is of no use", "secret", secret.Namespace+"/"+secret.Name, "error", err)
+		return
+	}
+	f.metrics.expiry.Set(float64(c.Leaf.NotAfter.Unix()))
+	if last := f.current.Swap(&c); last != nil && last.Leaf.Equal(c.Leaf) {
+		return
+	}
+	f.options.Logger.Info("webhook serves with a new certificate",
+		slog.String("secret", secret.Namespace+"/"+secret.Name), slog.Time("ends", c.Leaf.NotAfter))
+}
+
+// certificate gives the current certificate.
+func (f *follower) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c := f.current.Load(); c != nil {
+		return c, nil
+	}
+	return nil, errNoCertificate
+}
+
+// named asks for one object by name, which a role can allow by name.
+func named(name string) func(*metav1.ListOptions) {
+	return func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	}
+}
+
+// poke leaves a sign, unless there is one.
+func poke(sign chan<- struct{}) {
+	select {
+	case sign <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,175 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
+	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/kube/hints"
+)
+
+const (
+	// lookAgain is how long the keeper trusts that it would have been told of a change.
+	lookAgain = time.Hour
+	// pauseBetween keeps the keeper from racing with somebody else who writes the same fields.
+	pauseBetween = time.Second
+	// timeLimit is for one look with its writes: four calls and two keys.
+	timeLimit = 30 * time.Second
+)
+
+// keeper makes the certificates, keeps them in the Secret, and gives their authorities to the webhook configuration. It
+// runs where the manager leads; where two do for a moment, the second write is refused as a conflict.
+type keeper struct {
+	client  kubernetes.Interface
+	options *Options
+	issuer  *issuer
+	changed chan struct{}
+}
+
+// newKeeper makes a keeper that looks again whenever changed has an element.
+func newKeeper(client kubernetes.Interface, o *Options, changed chan struct{}) *keeper {
+	return &keeper{client: client, options: o, issuer: newIssuer(o), changed: changed}
+}
+
+// NeedLeaderElection says that the leader alone writes.
+func (k *keeper) NeedLeaderElection() bool { return true }
+
+// Start keeps the certificates until ctx ends. What goes wrong is tried again, later each time.
+func (k *keeper) Start(ctx context.Context) error {
+	informer := admissioninformers.NewFilteredMutatingWebhookConfigurationInformer(k.client, 0, nil, named(k.options.Configuration))
+	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { poke(k.changed) },
+		UpdateFunc: func(_, _ any) { poke(k.changed) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch the webhook configuration: %w", err)
+	}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { informer.RunWithContext(ctx) })
+	backoff := newBackoff()
+	for {
+		next, err := k.keep(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			next = backoff.Step()
+			k.options.Logger.Error("webhook's certificates are not in order", "error", err, "again_in", next)
+		} else {
+			backoff = newBackoff()
+		}
+		k.await(ctx, next)
+	}
+}
+
+// newBackoff tries again after a second, then two, up to a minute.
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 7, Cap: time.Minute}
+}
+
+// await waits for a change, or at most for next, and for a short while in any case.
+func (k *keeper) await(ctx context.Context, next time.Duration) {
+	pause := time.NewTimer(pauseBetween)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+		return
+	}
+	rest := time.NewTimer(next - pauseBetween)
+	defer rest.Stop()
+	select {
+	case <-k.changed:
+	case <-rest.C:
+	case <-ctx.Done():
+	}
+}
+
+// keep puts the Secret and the configuration in order and gives when to look again.
+func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	secrets := k.client.CoreV1().Secrets(k.options.Namespace)
+	secret, err := secrets.Get(ctx, k.options.Secret, metav1.GetOptions{})
+	isNew := apierrors.IsNotFound(err)
+	if err != nil && !isNew {
+		return 0, fmt.Errorf("get the Secret: %w", err)
+	}
+	if isNew {
+		secret = &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: k.options.Namespace, Name: k.options.Secret},
+			Type:       corev1.SecretTypeTLS,
+		}
+	}
+	now := k.options.Now()
+	step, err := k.issuer.step(secret.Data, now)
+	if err != nil {
+		return 0, fmt.Errorf("make certificates: %w", err)
+	}
+	if step.why != "" {
+		secret = secret.DeepCopy()
+		secret.Data = step.data
+		if isNew {
+			_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: api.FieldManager})
+		} else {
+			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: api.FieldManager})
+		}
+		if err != nil {
+			return 0, fmt.Errorf("write the Secret: %w", err)
+		}
+		k.options.Logger.Info("webhook's certificates were made", "secret", secret.Namespace+"/"+secret.Name, "reason", step.why)
+	}
+	if err := k.publish(ctx, step.data[authorityCert]); err != nil {
+		return 0, err
+	}
+	return min(step.next.Sub(now), lookAgain), nil
+}
+
+// publish gives the authorities to each webhook of the configuration that does not have them. No configuration is none
+// of the keeper's business: whoever made away with it turned the webhook off.
+func (k *keeper) publish(ctx context.Context, authorities []byte) error {
+	configurations := k.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	c, err := configurations.Get(ctx, k.options.Configuration, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get the webhook configuration: %w", err)
+	}
+	// The API server refuses the patch as a conflict if the configuration is no longer the one that was looked at, whose
+	// indexes are meant.
+	ops := []hints.Op{{Op: "replace", Path: "/metadata/resourceVersion", Value: c.ResourceVersion}}
+	for i := range c.Webhooks {
+		if !bytes.Equal(c.Webhooks[i].ClientConfig.CABundle, authorities) {
+			ops = append(ops, hints.Op{Op: "add", Path: "/webhooks/" + strconv.Itoa(i) + "/clientConfig/caBundle", Value: authorities})
+		}
+	}
+	if len(ops) == 1 {
+		return nil
+	}
+	patch, err := json.Marshal(ops)
+	if err != nil {
+		return fmt.Errorf("write the patch of the webhook configuration: %w", err)
+	}
+	_, err = configurations.Patch(ctx, c.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
+	if err != nil {
+		return fmt.Errorf("patch the webhook configuration: %w", err)
+	}
+	k.options.Logger.Info("webhook's certificate authority was published", "configuration", c.Name)
+	return nil
+}
