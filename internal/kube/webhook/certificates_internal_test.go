@@ -37,8 +37,8 @@ func newClock() *clock {
 	return c
 }
 
-func (c *clock) set(now time.Time)      { c.now.Store(&now) }
-func (c *clock) read() time.Time        { return *c.now.Load() }
+func (c *clock) set(now time.Time)       { c.now.Store(&now) }
+func (c *clock) read() time.Time         { return *c.now.Load() }
 func (c *clock) forward(d time.Duration) { c.set(c.read().Add(d)) }
 
 // scene is a replica of the controller as far as certificates go, and the API server's objects.
@@ -194,18 +194,22 @@ func TestASecretThatIsBrokenIsReplaced(t *testing.T) {
 	other := newScene(t, Options{})
 	other.keep()
 	for name, breakIt := range map[string]func(s *scene, data map[string][]byte){
-		"empty":                    func(_ *scene, data map[string][]byte) { clear(data) },
-		"no certificate":           func(_ *scene, data map[string][]byte) { delete(data, "tls.crt") },
-		"no key":                   func(_ *scene, data map[string][]byte) { delete(data, "tls.key") },
-		"garbage for all":          func(_ *scene, data map[string][]byte) { fill(data, "garbage") },
-		"garbage in PEM for all":   func(_ *scene, data map[string][]byte) { fill(data, "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n") },
-		"another's key":            func(_ *scene, data map[string][]byte) { data["tls.key"] = other.secret().Data["tls.key"] },
-		"another's certificate":    func(_ *scene, data map[string][]byte) { data["tls.crt"], data["tls.key"] = other.secret().Data["tls.crt"], other.secret().Data["tls.key"] },
-		"another's authority":      func(_ *scene, data map[string][]byte) { data["ca.crt"] = other.secret().Data["ca.crt"] },
-		"no authority":             func(_ *scene, data map[string][]byte) { delete(data, "ca.crt") },
-		"no key of the authority":  func(_ *scene, data map[string][]byte) { delete(data, "ca.key") },
+		"empty":           func(_ *scene, data map[string][]byte) { clear(data) },
+		"no certificate":  func(_ *scene, data map[string][]byte) { delete(data, "tls.crt") },
+		"no key":          func(_ *scene, data map[string][]byte) { delete(data, "tls.key") },
+		"garbage for all": func(_ *scene, data map[string][]byte) { fill(data, "garbage") },
+		"garbage in PEM for all": func(_ *scene, data map[string][]byte) {
+			fill(data, "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n")
+		},
+		"another's key": func(_ *scene, data map[string][]byte) { data["tls.key"] = other.secret().Data["tls.key"] },
+		"another's certificate": func(_ *scene, data map[string][]byte) {
+			data["tls.crt"], data["tls.key"] = other.secret().Data["tls.crt"], other.secret().Data["tls.key"]
+		},
+		"another's authority":       func(_ *scene, data map[string][]byte) { data["ca.crt"] = other.secret().Data["ca.crt"] },
+		"no authority":              func(_ *scene, data map[string][]byte) { delete(data, "ca.crt") },
+		"no key of the authority":   func(_ *scene, data map[string][]byte) { delete(data, "ca.key") },
 		"a certificate of the past": func(s *scene, _ map[string][]byte) { s.clock.forward(91 * 24 * time.Hour) },
-		"an authority of the past": func(s *scene, _ map[string][]byte) { s.clock.forward(11 * 365 * 24 * time.Hour) },
+		"an authority of the past":  func(s *scene, _ map[string][]byte) { s.clock.forward(11 * 365 * 24 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -349,7 +353,7 @@ func TestTheServerSpeaksNewTLSAndHTTP1AndFinishesWhatItHasBegun(t *testing.T) {
 	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(begun)
 		<-finish
-		fmt.Fprint(w, "done")
+		_, _ = fmt.Fprint(w, "done")
 	})
 	web := &server{address: "127.0.0.1:0", handler: slow, certificate: s.follower.certificate, now: s.clock.read, logger: s.options.Logger}
 	ctx, cancel := context.WithCancel(t.Context())

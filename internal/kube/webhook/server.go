@@ -73,7 +73,9 @@ func (s *server) Start(ctx context.Context) error {
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), transferTimeout)
 	defer cancel()
 	err = web.Shutdown(finish)
-	<-served
+	if closed := <-served; !errors.Is(closed, http.ErrServerClosed) {
+		err = errors.Join(err, closed)
+	}
 	if err != nil {
 		return fmt.Errorf("stop the webhook's server: %w", err)
 	}

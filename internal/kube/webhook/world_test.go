@@ -52,7 +52,7 @@ func slices(n int) []*discoveryv1.EndpointSlice {
 					ManagedFields: []metav1.ManagedFieldsEntry{{
 						Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate,
 						APIVersion: "discovery.k8s.io/v1", FieldsType: "FieldsV1",
-						FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:addressType":{},"f:endpoints":{},"f:metadata":{"f:labels":{".":{}}}}`)},
+						FieldsV1: metav1.NewFieldsV1(`{"f:addressType":{},"f:endpoints":{},"f:metadata":{"f:labels":{".":{}}}}`),
 					}},
 				},
 				AddressType: discoveryv1.AddressTypeIPv4,
