@@ -1,0 +1,81 @@
+package feed
+
+import (
+	"slices"
+
+	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// keepWishes puts the last good value in the place of each wish that is refused.
+//
+// A mode is last known from the record before, if weir managed the service then; else from the mark on its slices, which
+// outlives a restart. Where neither tells, the service is left alone until its mode is mended. The other wishes are not
+// marked anywhere, so that a restart gives them their defaults.
+func keepWishes(r, before *Record) {
+	if before != nil && (before.Service == nil || before.Object.UID != r.Object.UID) {
+		before = nil // another service of that name
+	}
+	for _, p := range r.Refused() {
+		switch {
+		case isModeField(p.Field):
+			keepMode(r, before)
+		case before != nil:
+			keepWish(p.Field, r.Service, before.Service)
+		}
+	}
+}
+
+// isModeField tells whether a distribution mode is written in a field of a Service.
+func isModeField(field string) bool {
+	switch field {
+	case "metadata.labels[" + api.LabelDistribution + "]",
+		"metadata.annotations[" + api.AnnotationTopologyMode + "]",
+		"metadata.annotations[" + api.AnnotationTopologyAwareHints + "]",
+		"spec.trafficDistribution":
+		return true
+	default:
+		return false
+	}
+}
+
+func keepMode(r, before *Record) {
+	if before != nil && before.Managed {
+		r.Service.Mode = before.Service.Mode
+		return
+	}
+	if mode, ok := markedMode(r); ok {
+		r.Service.Mode = mode
+		return
+	}
+	r.Managed = false
+}
+
+// markedMode gives the mode that weir last wrote hints for.
+func markedMode(r *Record) (topology.Mode, bool) {
+	for _, s := range r.Slices {
+		if mode, err := topology.ParseMode(s.Annotations[api.AnnotationHints]); err == nil {
+			return mode, true
+		}
+	}
+	return topology.ModeUnset, false
+}
+
+// keepWish keeps what one annotation said before.
+func keepWish(field string, now, before *topology.Service) {
+	switch field {
+	case "metadata.annotations[" + api.AnnotationOverloadLimit + "]":
+		now.OverloadLimit = before.OverloadLimit
+	case "metadata.annotations[" + api.AnnotationDemand + "]":
+		now.Demand = slices.Clone(before.Demand)
+	case "metadata.annotations[" + api.AnnotationStrategy + "]":
+		now.Overflow.Strategy = before.Overflow.Strategy
+	case "metadata.annotations[" + api.AnnotationPrefer + "]":
+		now.Overflow.Prefer = before.Overflow.Prefer
+	case "metadata.annotations[" + api.AnnotationOverload + "]":
+		now.Overflow.Shed = before.Overflow.Shed
+	case "metadata.annotations[" + api.AnnotationDrainZone + "]":
+		now.Overflow.Drains = slices.Clone(before.Overflow.Drains)
+	}
+}
+
