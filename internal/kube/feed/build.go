@@ -165,7 +165,7 @@ func (b *builder) read(r, before *Record) {
 	keepWishes(r, before)
 	endpoints, problems := convert.Slices(r.Slices, b.zones)
 	r.Problems = append(r.Problems, problems...)
-	r.Service.Endpoints = slices.Clip(endpoints) // it was grown by appending, and stays for long
+	r.Service.Endpoints = slices.Clip(endpoints)                                // it was grown by appending, and stays for long
 	topology.NewSnapshot(nil, []*topology.Service{r.Service}, topology.Costs{}) // sorts all that is in it
 }
 

@@ -78,4 +78,3 @@ func keepWish(field string, now, before *topology.Service) {
 		now.Overflow.Drains = slices.Clone(before.Overflow.Drains)
 	}
 }
-
