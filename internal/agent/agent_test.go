@@ -266,7 +266,7 @@ func TestWhatCannotBeServedIsReported(t *testing.T) {
 	port := []topology.Port{{Protocol: topology.TCP, Port: w.port}}
 	s = topology.NewSnapshot(s.Nodes, append(s.Services,
 		&topology.Service{ServiceName: name("headless"), Ports: port, Headless: true},
-		&topology.Service{ServiceName: name("lent"), Ports: port, ClusterIPs: []netip.Addr{w.serviceIP}, OtherProxy: "x"},
+		&topology.Service{ServiceName: name("lent"), Ports: port, ClusterIPs: []netip.Addr{w.serviceIP}, Proxy: "x"},
 		&topology.Service{ServiceName: name("portless"), ClusterIPs: []netip.Addr{w.serviceIP}},
 		&topology.Service{ServiceName: name("zz-twin"), Ports: port, ClusterIPs: []netip.Addr{w.serviceIP}},
 	), topology.Costs{})

@@ -116,8 +116,8 @@ func (b *builder) problem(service topology.ServiceName, r reason.Reason) {
 func (b *builder) service(svc *topology.Service) {
 	mappings := b.mappings[svc.ServiceName]
 	switch {
-	case svc.OtherProxy != "":
-		b.problem(svc.ServiceName, reason.New(reason.OtherProxy, svc.String(), svc.OtherProxy))
+	case svc.Proxy != "" && svc.Proxy != topology.ProxyWeir:
+		b.problem(svc.ServiceName, reason.New(reason.OtherProxy, svc.String(), svc.Proxy))
 		return
 	case len(svc.ClusterIPs) == 0 && len(mappings) == 0:
 		b.problem(svc.ServiceName, reason.New(reason.NoClusterIP, svc.String()))

@@ -39,6 +39,9 @@ type ServiceName struct{ Namespace, Name string }
 // String gives namespace/name.
 func (n ServiceName) String() string { return n.Namespace + "/" + n.Name }
 
+// ProxyWeir is weir's own name in Service.Proxy.
+const ProxyWeir = "weir"
+
 // Service is a named set of endpoints.
 type Service struct {
 	ServiceName
@@ -49,7 +52,7 @@ type Service struct {
 	ExternalPolicy       TrafficPolicy
 	ExternallyAccessible bool // has a node port, a load-balancer address in VIP mode or an external IP
 	Headless             bool
-	OtherProxy           string // the proxy that this service was given to, if that is neither weir nor the cluster's own
+	Proxy                string // the proxy that this service was given to by its label, as ProxyWeir; empty: the cluster's own
 	Overflow             OverflowSettings
 	OverloadLimit        float64      // expected overload that plans may allow: 0.2 is 20 % above the fair part; 0: default
 	Demand               []ZoneDemand // where the traffic starts, sorted by zone; empty: not told

@@ -52,7 +52,7 @@ import (
 //	mode=MODE                    ModeUnset
 //	internal=POLICY              Cluster; - for no policy; external= likewise
 //	exposed, headless            not externally accessible, not headless
-//	proxy=NAME                   not given to another proxy
+//	proxy=NAME                   not given to a proxy
 //	strategy=NAME prefer=NAME shed drain=ZONE@TIME   the zero OverflowSettings; drain may be repeated
 //	overload-limit=RATIO         0, the default
 //	demand=ZONE:SHARE,…          nil

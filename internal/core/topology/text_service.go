@@ -81,7 +81,7 @@ func (p *serviceParser) field(arg token) error {
 	case "external":
 		s.ExternalPolicy, err = parsePolicy(value)
 	case "proxy":
-		s.OtherProxy, err = value.word("proxy", "-_./")
+		s.Proxy, err = value.word("proxy", "-_./")
 	case "strategy":
 		s.Overflow.Strategy, err = value.word("strategy", "-_.")
 	case "prefer":
@@ -268,8 +268,8 @@ func (s *Service) formatPolicies() []string {
 	if s.Headless {
 		words = append(words, "headless")
 	}
-	if s.OtherProxy != "" {
-		words = append(words, "proxy="+s.OtherProxy)
+	if s.Proxy != "" {
+		words = append(words, "proxy="+s.Proxy)
 	}
 	return words
 }

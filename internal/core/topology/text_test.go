@@ -303,7 +303,7 @@ func (g generator) service(name topology.ServiceName) *topology.Service {
 		ExternalPolicy:       one(g, topology.PolicyCluster, topology.PolicyLocal, ""),
 		ExternallyAccessible: g.rarely(),
 		Headless:             g.rarely(),
-		OtherProxy:           one(g, "", "", "other"),
+		Proxy:                one(g, "", "", "other", topology.ProxyWeir),
 		OverloadLimit:        one(g, 0, 0.2),
 		Overflow: topology.OverflowSettings{
 			Strategy: one(g, "", "Hazl"), Prefer: one(g, "", "cost"), Shed: g.rarely(),

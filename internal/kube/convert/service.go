@@ -28,9 +28,7 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []Problem) {
 		ExternalPolicy:       p.policy("spec.externalTrafficPolicy", string(s.Spec.ExternalTrafficPolicy)),
 		ExternallyAccessible: isExternallyAccessible(s),
 		Headless:             s.Spec.ClusterIP == corev1.ClusterIPNone,
-	}
-	if proxy := s.Labels[api.LabelServiceProxyName]; proxy != api.ServiceProxyName {
-		svc.OtherProxy = proxy
+		Proxy:                s.Labels[api.LabelServiceProxyName],
 	}
 	if !svc.Headless {
 		svc.ClusterIPs = p.clusterIPs(s)

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 )
@@ -71,12 +72,12 @@ func TestService(t *testing.T) {
 	}
 }
 
-func TestTheLabelGivesAServiceToAnotherProxy(t *testing.T) {
-	for label, want := range map[string]string{"other": "other", "weir": "", `""`: ""} {
+func TestTheLabelGivesAServiceToAProxy(t *testing.T) {
+	for label, want := range map[string]string{"other": "other", api.ServiceProxyName: topology.ProxyWeir, `""`: ""} {
 		text := "metadata: {name: web, labels: {service.kubernetes.io/service-proxy-name: " + label + "}}"
 		svc, _ := convert.Service(object[corev1.Service](t, text), convert.Options{})
-		if svc.OtherProxy != want {
-			t.Errorf("%s: want %q, got %q", label, want, svc.OtherProxy)
+		if svc.Proxy != want {
+			t.Errorf("%s: want %q, got %q", label, want, svc.Proxy)
 		}
 	}
 }
