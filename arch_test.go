@@ -30,6 +30,7 @@ func mayReach() map[string][]string {
 		"internal/demo":          {"internal/agent", "internal/core", "internal/demo", "internal/l7", "internal/latest", "internal/manifest"},
 		"internal/explain":       {"internal/core", "internal/explain"},
 		"internal/golden":        {"internal/golden"},
+		"internal/kube/apitest":  {"internal/kube/apitest"},
 		"internal/kube/convert":  {"api", "internal/core", "internal/kube/convert"},
 		"internal/kube/feed":     {"api", "internal/core", "internal/kube/convert", "internal/kube/feed", "internal/latest"},
 		"internal/kube/plans":    {"api", "internal/core", "internal/kube/convert", "internal/kube/feed", "internal/kube/plans"},

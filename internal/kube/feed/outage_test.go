@@ -1,0 +1,130 @@
+package feed_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/apitest"
+	"github.com/weir-lb/weir/internal/kube/feed"
+	"github.com/weir-lb/weir/internal/patience"
+)
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// watch follows an API server with real informers for the length of the test.
+func watch(t *testing.T, server *apitest.Server, o feed.Options) *feed.Feed {
+	t.Helper()
+	config := &rest.Config{Host: server.URL()}
+	c, err := feed.NewCache(config, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := feed.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 2)
+	go func() { done <- c.Start(ctx) }()
+	go func() { done <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-done, <-done); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// endpoints counts the endpoints of shop/NAME; -1 without such a service.
+func endpoints(f *feed.Feed, name string) int {
+	s, _ := f.States().Load()
+	if s == nil {
+		return -1
+	}
+	svc := s.Snapshot.Service(topology.ServiceName{Namespace: "shop", Name: name})
+	if svc == nil {
+		return -1
+	}
+	return len(svc.Endpoints)
+}
+
+func TestAnAPIServerThatIsGoneLeavesTheLastState(t *testing.T) {
+	server := apitest.New(t)
+	server.Set(node("n1", "a"), service("web"), service("api"), slice("web-1", "web", "10.1.0.1@n1", "10.1.0.2@n1"))
+	var log lines
+	f := watch(t, server, feed.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	<-f.Synced()
+	before, _ := f.States().Load()
+	if n := endpoints(f, "web"); n != 2 || before.Records[1].Slices[0].ResourceVersion == "" {
+		t.Fatalf("want 2 endpoints of a known version, got %d", n)
+	}
+	server.Go()
+	server.Drop(service("api")) // nobody sees it go
+	server.Set(slice("web-1", "web", "10.1.0.1@n1"))
+	patience.Until(t, "the log tells of the outage", func() bool {
+		return strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "the last state stays")
+	})
+	if now, _ := f.States().Load(); now != before {
+		t.Error("the outage changed the state")
+	}
+	server.Return()
+	patience.Until(t, "what happened meanwhile is seen", func() bool { return endpoints(f, "web") == 1 && endpoints(f, "api") == -1 })
+}
+
+func TestAFeedWaitsForAnAPIServerThatIsNotThereYet(t *testing.T) {
+	server := apitest.New(t)
+	server.Set(node("n1", "a"), service("web"))
+	server.Go()
+	var log lines
+	f := watch(t, server, feed.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	patience.Until(t, "the log tells of the outage", func() bool { return strings.Contains(log.String(), "the last state stays") })
+	if s, _ := f.States().Load(); s != nil {
+		t.Error("a state was made of nothing")
+	}
+	server.Return()
+	<-f.Synced()
+	if n := endpoints(f, "web"); n != 0 {
+		t.Errorf("want a service without endpoints, got %d", n)
+	}
+}
+
+func TestOnlyTheNodeThatIsAskedForIsWatched(t *testing.T) {
+	server := apitest.New(t)
+	server.Set(node("n1", "a"), node("n2", "b"))
+	f := watch(t, server, feed.Options{Node: "n2"})
+	<-f.Synced()
+	s, _ := f.States().Load()
+	if len(s.Snapshot.Nodes) != 1 || s.Snapshot.Nodes[0].Zone != "b" {
+		t.Errorf("want n2 in zone b alone, got %+v", s.Snapshot.Nodes)
+	}
+	server.Set(node("n1", "c"), node("n2", "c"))
+	patience.Until(t, "the node is seen in its new zone", func() bool {
+		s, _ := f.States().Load()
+		return len(s.Snapshot.Nodes) == 1 && s.Snapshot.Nodes[0].Zone == "c"
+	})
+}
