@@ -170,7 +170,9 @@ func (c *stateCollector) plan(out gauges, p *plannedService) {
 	for _, z := range p.plan.Zones {
 		out.gauge(c.descs.planOverload, z.Overload, service, family, zoneLabel(z.Zone))
 	}
-	out.gauge(c.descs.planInZone, float64(p.plan.InZone), service, family)
+	if !c.agent.config.OneNode {
+		out.gauge(c.descs.planInZone, float64(p.plan.InZone), service, family)
+	}
 	seen := make(map[reason.Code]bool)
 	for _, r := range p.plan.Reasons {
 		if !seen[r.Code] {

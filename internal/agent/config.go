@@ -46,6 +46,9 @@ type Config struct {
 	Mode topology.Mode
 	// Hints says whose hints decide. Default: plan.
 	Hints HintSource
+	// OneNode tells that the snapshots know no node but Node. No plans are made then, which would be those of a cluster of
+	// one node, so that Hints must be native.
+	OneNode bool
 	// Strategy is the overflow strategy of services that ask for none: one of overflow.Names. Default: Weir.
 	Strategy string
 	// Algorithm chooses among the endpoints of a group: one of pick.Algorithms. Default: PowerOfTwo.
@@ -81,6 +84,9 @@ func (c Config) Validate() error {
 	}
 	if c.Hints != HintsFromPlan && c.Hints != HintsNative {
 		errs = append(errs, fmt.Errorf("unknown source of hints %q: want plan or native", c.Hints))
+	}
+	if c.OneNode && c.Hints != HintsNative {
+		errs = append(errs, fmt.Errorf("the hints are to come from a %s, which takes all nodes and not one", c.Hints))
 	}
 	if _, err := overflow.New(c.Strategy, overflow.Config{}); err != nil {
 		errs = append(errs, err)

@@ -79,6 +79,13 @@ func TestAConfigIsCheckedAsAWhole(t *testing.T) {
 			t.Errorf("the error does not name %s:\n%v", want, err)
 		}
 	}
+	err = agent.Config{Node: "a", OneNode: true}.Validate()
+	if err == nil || !strings.Contains(err.Error(), "all nodes") {
+		t.Errorf("a plan of one node is not refused: %v", err)
+	}
+	if err := (agent.Config{Node: "a", OneNode: true, Hints: agent.HintsNative}).Validate(); err != nil {
+		t.Errorf("native hints are refused for one node: %v", err)
+	}
 	if err := (agent.Config{Node: "a"}).Validate(); err != nil {
 		t.Errorf("the defaults are refused: %v", err)
 	}

@@ -44,11 +44,7 @@ func (p *planner) next(s *topology.Snapshot) *world {
 			before, ok := earlier[key]
 			now := before
 			if !ok || !isSame || !sameService(before.service, svc) {
-				in := plan.InputOf(s, survey, svc, family)
-				if ok {
-					in.Previous = &before.plan
-				}
-				now = plannedService{service: svc, plan: plan.Compute(in)}
+				now = plannedService{service: svc, plan: p.plan(plan.InputOf(s, survey, svc, family), before)}
 			}
 			p.planned[key] = now
 			all = append(all, now)
@@ -58,6 +54,24 @@ func (p *planner) next(s *topology.Snapshot) *world {
 	w.survey = survey
 	w.problems = append(problems, w.problems...)
 	return w
+}
+
+// plan plans one service in one family. Where nodes are missing it tells the hints that there are, without shares.
+func (p *planner) plan(in plan.Input, before plannedService) plan.Plan {
+	if !p.config.OneNode {
+		if before.service != nil {
+			in.Previous = &before.plan
+		}
+		return plan.Compute(in)
+	}
+	found := plan.Plan{Service: in.Service.ServiceName, Family: in.Family, Mode: in.Service.Mode}
+	for i := range in.Service.Endpoints {
+		if e := &in.Service.Endpoints[i]; e.Family() == in.Family {
+			found.Endpoints = append(found.Endpoints, *e)
+			found.Hinted = found.Hinted || !e.Hints.IsZero()
+		}
+	}
+	return found
 }
 
 // locate finds out where the client is. A node that the cluster no longer has keeps its last zone.

@@ -54,6 +54,22 @@ func TestAChangeKeepsTheHintsItCan(t *testing.T) {
 	}
 }
 
+func TestWithoutTheOtherNodesTheHintsThatAreThereAreTold(t *testing.T) {
+	p := planner{config: Config{Node: "a-1", Hints: HintsNative, OneNode: true}.withDefaults()}
+	text := "nodes a-1=a:4; service web mode=Auto ip=10.9.0.1; endpoints a:1>a b:1>b c:2"
+	w := p.next(parse(t, text))
+	if diff := cmp.Diff([]string{"a>[a]", "b>[b]", "c>[]", "c>[]"}, hints(w)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if plan := w.services[0].plan; !plan.Hinted || len(plan.Zones) > 0 || plan.Mode != topology.ModeAuto {
+		t.Errorf("want no shares, got %+v", plan)
+	}
+	text = strings.ReplaceAll(text, ">a", "")
+	if w = p.next(parse(t, strings.ReplaceAll(text, ">b", ""))); w.services[0].plan.Hinted {
+		t.Error("the plan is said to be hinted without a hint")
+	}
+}
+
 // services writes n services of six endpoints each.
 func services(n int) string {
 	var text strings.Builder
