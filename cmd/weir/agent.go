@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
+	"github.com/weir-lb/weir/internal/latest"
 	"github.com/weir-lb/weir/internal/manifest"
 	"github.com/weir-lb/weir/internal/ops"
 )
@@ -25,10 +28,17 @@ import (
 const agentLong = `Serve the services of a cluster on one node: listen on their cluster IPs, send each request to an endpoint of the
 node's own zone while that copes, and the excess to the next-cheapest zone when it does not.
 
-The manifests are watched: a change is followed within a second, a file that breaks keeps the last good state. On
-SIGTERM or SIGINT the listeners close and requests in flight finish; a second signal ends at once.`
+Without -f the cluster that this machine is in, or that of the kubeconfig, is followed, with the hints that are on its
+EndpointSlices; while its API server is gone the last state is served. There it serves only what was given to it by the
+label service.kubernetes.io/service-proxy-name=weir or by --map, so that it can run beside kube-proxy.
 
-const agentExample = `  # Serve a folder of manifests as the node worker-1
+With -f manifests are served and watched: a change is followed within a second, a file that breaks keeps the last good
+state. On SIGTERM or SIGINT the listeners close and requests in flight finish; a second signal ends at once.`
+
+const agentExample = `  # Serve, on the node that the pod runs on, the services of the cluster that were given to weir
+  weir agent --node "$NODE_NAME"
+
+  # Serve a folder of manifests as the node worker-1
   weir agent -f manifests/ --node worker-1
 
   # Serve one service on a loopback address, try 5xx again elsewhere
@@ -43,7 +53,10 @@ const defaultAdmin = "127.0.0.1:9902"
 // agentFlags are the command's flags as typed.
 type agentFlags struct {
 	source    sourceFlags
+	cluster   clusterFlags
 	config    agent.Config
+	nodes     string
+	serves    string
 	zone      string
 	hints     string
 	mappings  []string
@@ -60,7 +73,7 @@ type agentFlags struct {
 func agentCommand() *cobra.Command {
 	var f agentFlags
 	c := &cobra.Command{
-		Use:     "agent -f FILENAME --node NAME",
+		Use:     "agent [-f FILENAME] --node NAME",
 		Short:   "Serve a cluster's services on one node",
 		Long:    agentLong,
 		Example: agentExample,
@@ -68,6 +81,7 @@ func agentCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	f.source.group().addTo(c)
+	f.cluster.group().addTo(c)
 	for _, g := range []flagGroup{f.node(), f.balancing(), f.retries(), f.limits(), f.operation()} {
 		g.addTo(c)
 	}
@@ -79,6 +93,11 @@ func (f *agentFlags) node() flagGroup {
 	g.StringVar(&f.config.Node, "node", os.Getenv("NODE_NAME"),
 		"name of the node to serve; its zone decides which endpoints are near (default: $NODE_NAME)")
 	g.StringVar(&f.zone, "zone", "", "take this zone instead of the node's own; the node need not exist then")
+	g.StringVar(&f.nodes, "nodes", "",
+		"which nodes to know: own (this one; needs native hints) or all (default: own in a cluster with native hints, else all)")
+	g.StringVar(&f.serves, "serve", "",
+		"which services to serve: labelled (given to weir by service.kubernetes.io/service-proxy-name=weir, or mapped) or all "+
+			"(default: labelled in a cluster, all with -f)")
 	g.StringArrayVar(&f.mappings, "map", nil,
 		"listen elsewhere than on the cluster IP: [NAMESPACE/]SERVICE[:PORT]=ADDRESS[:PORT]; may be repeated")
 	return g
@@ -86,8 +105,9 @@ func (f *agentFlags) node() flagGroup {
 
 func (f *agentFlags) balancing() flagGroup {
 	g := group("Balancing")
-	g.StringVar(&f.hints, "hints", string(agent.HintsFromPlan),
-		"whose hints decide what the node may use: plan (weir's own) or native (those on the EndpointSlices)")
+	g.StringVar(&f.hints, "hints", "",
+		"whose hints decide what the node may use: plan (weir's own) or native (those on the EndpointSlices) "+
+			"(default: native in a cluster, plan with -f)")
 	g.StringVar(&f.config.Strategy, "strategy", agent.DefaultStrategy,
 		"overflow strategy of services that ask for none: "+strings.Join(overflow.Names(), ", "))
 	g.StringVar(&f.config.Algorithm, "algorithm", string(pick.PowerOfTwo),
@@ -154,6 +174,9 @@ func (f *agentFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if f.inCluster() {
+		return f.runCluster(c, config, logger)
+	}
 	source, read, err := f.source.source(c.InOrStdin())
 	if err != nil {
 		return err
@@ -163,45 +186,63 @@ func (f *agentFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	offer := f.offer(&config)
 	if f.dryRun {
 		for _, p := range result.Problems {
 			c.PrintErrln("warning: " + p.String())
 		}
-		return f.preview(c.OutOrStdout(), config, &result)
+		offered := offer.of(&result.Snapshot)
+		return f.preview(c.OutOrStdout(), config, &offered)
 	}
-	logger.Info("starting", "version", ops.ReadBuild().Version, slog.Group("config", settings(c.Flags())...))
-	return f.serve(c.Context(), logger, config, newFeed(source, read, result, logger))
-}
-
-// serve constructs the parts and runs them.
-func (f *agentFlags) serve(ctx context.Context, logger *slog.Logger, config agent.Config, feed *feed) error {
+	f.logStart(c, logger)
+	feed := newFeed(reading{source, read, offer}, result, logger)
 	registry := ops.NewRegistry(ops.ReadBuild())
 	if err := registry.Register(feed.errors); err != nil {
 		return err
 	}
-	node, err := agent.New(config, feed.snapshots, agent.Deps{Logger: logger, Registerer: registry})
+	s := served{config: config, logger: logger, registry: registry, snapshots: feed.snapshots}
+	if feed.watches() {
+		s.follow = []ops.Part{{Name: "manifests", Run: feed.run}}
+	}
+	return f.serve(c.Context(), s)
+}
+
+func (*agentFlags) logStart(c *cobra.Command, logger *slog.Logger) {
+	logger.Info("starting", "version", ops.ReadBuild().Version, slog.Group("config", settings(c.Flags())...))
+}
+
+// served is what an agent serves, wherever that comes from.
+type served struct {
+	config    agent.Config
+	logger    *slog.Logger
+	registry  *prometheus.Registry
+	snapshots *latest.Value[topology.Snapshot]
+	follow    []ops.Part // what keeps snapshots new
+}
+
+// serve constructs the agent and what shows it, and runs them.
+func (f *agentFlags) serve(ctx context.Context, s served) error {
+	node, err := agent.New(s.config, s.snapshots, agent.Deps{Logger: s.logger, Registerer: s.registry})
 	if err != nil {
 		return err
 	}
 	var parts []ops.Part
 	if f.admin != "" {
 		admin, err := ops.ListenAdmin(ctx, f.admin, ops.AdminOptions{
-			Gatherer: registry,
+			Gatherer: s.registry,
 			Ready:    []ops.Check{{Name: "agent", Probe: node.Serving}},
 			Live:     []ops.Check{{Name: "pools", Probe: node.Alive}},
 			Pprof:    f.profiling,
 			Pages:    node.Pages(),
-			Logger:   logger,
+			Logger:   s.logger,
 		})
 		if err != nil {
 			return err
 		}
-		logger.Info("admin pages", "address", "http://"+admin.Addr().String())
+		s.logger.Info("admin pages", "address", "http://"+admin.Addr().String())
 		parts = append(parts, ops.Part{Name: "admin", Run: admin.Run})
 	}
-	if feed.watches() {
-		parts = append(parts, ops.Part{Name: "manifests", Run: feed.run})
-	}
+	parts = append(parts, s.follow...)
 	return ops.Run(ctx, append(parts, ops.Part{Name: "agent", Run: node.Run})...)
 }
 
@@ -210,6 +251,9 @@ func (f *agentFlags) resolve() (agent.Config, error) {
 	config := f.config
 	config.Zone, config.Hints = topology.Zone(f.zone), agent.HintSource(f.hints)
 	config.Mode = topology.Mode(f.source.defaultMode)
+	if err := f.scope(&config); err != nil {
+		return config, err
+	}
 	if config.Retry.Attempts == 0 {
 		return config, errors.New("--retry-attempts=0: want 1 to 8, 1 for no retries")
 	}
@@ -234,6 +278,43 @@ func (f *agentFlags) resolve() (agent.Config, error) {
 		return config, fmt.Errorf("no node: name it with --node or in $NODE_NAME")
 	}
 	return config, config.Validate()
+}
+
+// Values of --nodes and --serve.
+const (
+	nodesOwn       = "own"
+	nodesAll       = "all"
+	servesLabelled = "labelled"
+	servesAll      = "all"
+)
+
+// inCluster tells whether a cluster is followed and not manifests.
+func (f *agentFlags) inCluster() bool { return len(f.source.files) == 0 }
+
+// scope finds out whose hints count, which nodes are needed for that and which services are served, where that depends
+// on whether a cluster is followed.
+func (f *agentFlags) scope(c *agent.Config) error {
+	nodes, serves, hints := nodesAll, servesAll, agent.HintsFromPlan
+	if f.inCluster() {
+		hints, serves = agent.HintsNative, servesLabelled
+	}
+	c.Hints = cmp.Or(c.Hints, hints)
+	if f.inCluster() && c.Hints == agent.HintsNative {
+		nodes = nodesOwn
+	}
+	f.nodes, f.serves = cmp.Or(f.nodes, nodes), cmp.Or(f.serves, serves)
+	switch {
+	case f.nodes != nodesOwn && f.nodes != nodesAll:
+		return fmt.Errorf("--nodes=%s: want own or all", f.nodes)
+	case f.serves != servesLabelled && f.serves != servesAll:
+		return fmt.Errorf("--serve=%s: want labelled or all", f.serves)
+	case f.nodes == nodesOwn && c.Hints != agent.HintsNative:
+		return fmt.Errorf("--nodes=own: a plan is made of all nodes; want --nodes=all, or --hints=native")
+	case f.nodes == nodesOwn && !f.inCluster():
+		return fmt.Errorf("--nodes=own: manifests are read whole; want --nodes=all, or a cluster instead of -f")
+	}
+	c.OneNode = f.nodes == nodesOwn
+	return nil
 }
 
 // zeroIsNone gives a 0 the meaning that it has in a flag, none. In a config it asks for the default, which a flag has

@@ -31,6 +31,12 @@ type started struct {
 // startAgent serves a world on node-a until the test ends.
 func startAgent(t *testing.T, w world, folder string, args ...string) *started {
 	t.Helper()
+	return launchAgent(t, w, append([]string{"-f", folder}, args...)...)
+}
+
+// launchAgent serves what the arguments lead to on node-a until the test ends; w says where.
+func launchAgent(t *testing.T, w world, args ...string) *started {
+	t.Helper()
 	s := &started{
 		url: fmt.Sprintf("http://%s:%d", w.ip, w.port),
 		log: &log{},
@@ -38,7 +44,7 @@ func startAgent(t *testing.T, w world, folder string, args ...string) *started {
 	adminPort := freePort(t, w.ip)
 	s.admin = fmt.Sprintf("http://%s:%d", w.ip, adminPort)
 	args = append([]string{
-		"agent", "-f", folder, "--node", "node-a",
+		"agent", "--node", "node-a",
 		"--admin-bind-address", fmt.Sprintf("%s:%d", w.ip, adminPort),
 	}, args...)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

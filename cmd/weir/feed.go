@@ -15,8 +15,7 @@ import (
 
 // feed keeps the newest snapshot of manifests that are watched.
 type feed struct {
-	source    manifest.Source
-	options   manifest.Options
+	reading   reading
 	logger    *slog.Logger
 	snapshots *latest.Value[topology.Snapshot]
 	errors    prometheus.Counter
@@ -24,10 +23,17 @@ type feed struct {
 	broken    bool            // since the manifests were last read well
 }
 
+// reading says what is read, how, and what of it is served.
+type reading struct {
+	source  manifest.Source
+	options manifest.Options
+	offer   offer
+}
+
 // newFeed makes a feed that holds the first result.
-func newFeed(s manifest.Source, o manifest.Options, first manifest.Result, logger *slog.Logger) *feed {
+func newFeed(r reading, first manifest.Result, logger *slog.Logger) *feed {
 	f := &feed{
-		source: s, options: o, logger: logger, snapshots: latest.New(first.Snapshot),
+		reading: r, logger: logger, snapshots: latest.New(r.offer.of(&first.Snapshot)),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_manifest_errors_total",
 			Help: "How often the manifests could not be read and the last good state was kept.",
@@ -39,21 +45,22 @@ func newFeed(s manifest.Source, o manifest.Options, first manifest.Result, logge
 }
 
 // watches tells whether the source can change: standard input is read once.
-func (f *feed) watches() bool { return !slices.Contains(f.source.Paths, manifest.Stdin) }
+func (f *feed) watches() bool { return !slices.Contains(f.reading.source.Paths, manifest.Stdin) }
 
 // run watches the manifests until ctx is done.
 func (f *feed) run(ctx context.Context) error {
-	return manifest.Watch(ctx, f.source, f.options, manifest.Events{
+	return manifest.Watch(ctx, f.reading.source, f.reading.options, manifest.Events{
 		Publish: func(r manifest.Result) {
 			before, _ := f.snapshots.Load()
-			isSame := reflect.DeepEqual(before, r.Snapshot) // as when watching begins, or a comment was written
+			now := f.reading.offer.of(&r.Snapshot)
+			isSame := reflect.DeepEqual(before, now) // as when watching begins, or a comment was written
 			if f.broken || !isSame {
 				f.log(&r)
 			}
 			f.broken = false
 			f.warn(&r)
 			if !isSame {
-				f.snapshots.Store(r.Snapshot)
+				f.snapshots.Store(now)
 			}
 		},
 		Report: func(err error) {

@@ -102,6 +102,15 @@ type sourceFlags struct {
 	defaultMode string
 }
 
+// The flags that say whose word on the distribution mode counts, and the values of the first.
+const (
+	manageFlag  = "manage"
+	defaultFlag = "default-distribution"
+
+	manageWeir = "weir"
+	manageAll  = "all"
+)
+
 func (f *sourceFlags) group() flagGroup {
 	g := group("Manifests")
 	g.StringSliceVarP(&f.files, "filename", "f", nil,
@@ -110,10 +119,10 @@ func (f *sourceFlags) group() flagGroup {
 	g.StringVar(&f.costs, "costs", "",
 		"file with the costs between zones; without it 1 between zones of a region, 4 between regions, "+
 			"2 more into another cluster")
-	g.StringVar(&f.manage, "manage", "all",
+	g.StringVar(&f.manage, manageFlag, manageAll,
 		"whose word on the distribution mode counts: all (the label weir.dev/distribution, then the native annotations "+
 			"and spec.trafficDistribution) or weir (the label alone)")
-	g.StringVar(&f.defaultMode, "default-distribution", string(topology.ModeBalanced),
+	g.StringVar(&f.defaultMode, defaultFlag, string(topology.ModeBalanced),
 		"distribution mode of services that ask for none: "+modeNames())
 	return g
 }
@@ -128,24 +137,30 @@ func modeNames() string {
 
 // source checks the flags and turns them into what to read and how.
 func (f *sourceFlags) source(in io.Reader) (manifest.Source, manifest.Options, error) {
-	var o manifest.Options
 	if len(f.files) == 0 {
-		return manifest.Source{}, o, &usageError{fmt.Errorf("no manifests: give them with --filename (-f)")}
+		return manifest.Source{}, manifest.Options{}, &usageError{fmt.Errorf("no manifests: give them with --filename (-f)")}
 	}
-	if f.manage != "weir" && f.manage != "all" {
-		return manifest.Source{}, o, &usageError{fmt.Errorf("--manage=%s: want weir or all", f.manage)}
+	o, err := f.options()
+	if err != nil {
+		return manifest.Source{}, o, err
+	}
+	return manifest.Source{Paths: f.files, Recursive: f.recursive, Stdin: in}, o, nil
+}
+
+// options checks the flags that say how services are understood.
+func (f *sourceFlags) options() (o manifest.Options, err error) {
+	if f.manage != manageWeir && f.manage != manageAll {
+		return o, &usageError{fmt.Errorf("--manage=%s: want weir or all", f.manage)}
 	}
 	mode, err := topology.ParseMode(f.defaultMode)
 	if err != nil {
-		return manifest.Source{}, o, &usageError{fmt.Errorf("--default-distribution: %w", err)}
+		return o, &usageError{fmt.Errorf("--default-distribution: %w", err)}
 	}
-	o.Convert = convert.Options{ManageAll: f.manage == "all", Default: mode}
+	o.Convert = convert.Options{ManageAll: f.manage == manageAll, Default: mode}
 	if f.costs != "" {
-		if o.Costs, err = manifest.ReadCosts(f.costs); err != nil {
-			return manifest.Source{}, o, err
-		}
+		o.Costs, err = manifest.ReadCosts(f.costs)
 	}
-	return manifest.Source{Paths: f.files, Recursive: f.recursive, Stdin: in}, o, nil
+	return o, err
 }
 
 // settings lists the values of all flags, for the log.

@@ -29,7 +29,8 @@ func TestTheGuideListsExactlyTheMetricsThatAreExported(t *testing.T) {
 		serve(t, "127.78.6.2", "zone-a", says("a")),
 		serve(t, "127.78.6.3", "zone-b", says("b")),
 	}
-	s := startAgent(t, w, writeManifests(t, w))
+	folder := writeManifests(t, w)
+	s := startAgent(t, w, folder)
 	// One request gives every series of the request path a value; the UDP port of the world is a problem.
 	if status, body := get(t, s.url); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
@@ -41,6 +42,9 @@ func TestTheGuideListsExactlyTheMetricsThatAreExported(t *testing.T) {
 		exported = parseMetrics(text)
 		return exported["weir_requests_total"].Type != "" && exported["weir_refusals_total"].Type != ""
 	})
+	w.ip = "127.78.6.4" // another agent follows a cluster, and has besides what that tells
+	_, text := get(t, launchAgent(t, w, newCluster(t, folder).flags(t)...).admin+"/metrics")
+	maps.Copy(exported, parseMetrics(text))
 	if diff := cmp.Diff(parseGuide(t), exported); diff != "" {
 		t.Errorf("docs/guide/metrics.md against /metrics (-guide +agent)\n%s", diff)
 	}

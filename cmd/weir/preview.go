@@ -9,21 +9,20 @@ import (
 
 	"github.com/weir-lb/weir/internal/agent"
 	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
-	"github.com/weir-lb/weir/internal/manifest"
 )
 
-// preview prints what an agent would serve: its listeners, the plans behind them, and what it cannot serve.
-func (f *agentFlags) preview(w io.Writer, config agent.Config, r *manifest.Result) error {
-	status, err := agent.Preview(config, &r.Snapshot)
+// preview prints what an agent would serve: its listeners, the plans behind them if it makes any, and what it cannot
+// serve.
+func (f *agentFlags) preview(w io.Writer, config agent.Config, s *topology.Snapshot) error {
+	status, err := agent.Preview(config, s)
 	if err != nil {
 		return err
 	}
-	survey := plan.SurveyNodes(r.Snapshot.Nodes)
 	plans := []explain.Explanation{}
-	for _, svc := range r.Snapshot.Services {
-		options := explain.Options{DefaultMode: config.Mode, Brief: true}
-		plans = append(plans, explain.Explain(&r.Snapshot, &survey, svc, options)...)
+	if !config.OneNode {
+		plans = explainAll(s, config.Mode)
 	}
 	if f.output != "table" {
 		return printData(w, f.output, struct {
@@ -31,13 +30,22 @@ func (f *agentFlags) preview(w io.Writer, config agent.Config, r *manifest.Resul
 			Plans []explain.Explanation `json:"plans"`
 		}{status, plans})
 	}
-	if err := printStatus(w, &status); err != nil {
+	if err := printStatus(w, &status); err != nil || config.OneNode {
 		return err
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
 	return explain.PrintList(w, plans, explain.Style{Colour: wantsColour(w)})
+}
+
+func explainAll(s *topology.Snapshot, mode topology.Mode) []explain.Explanation {
+	survey := plan.SurveyNodes(s.Nodes)
+	plans := []explain.Explanation{}
+	for _, svc := range s.Services {
+		plans = append(plans, explain.Explain(s, &survey, svc, explain.Options{DefaultMode: mode, Brief: true})...)
+	}
+	return plans
 }
 
 func printStatus(w io.Writer, s *agent.Status) error {

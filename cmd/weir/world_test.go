@@ -29,7 +29,9 @@ type world struct {
 	ip        string // of the service; empty: 127.78.0.1
 	port      uint16 // 0: 80
 	mode      string // empty: Balanced
+	proxy     string // that the service is given to; empty: none
 	endpoints []member
+	hints     []string // for each endpoint the zone that is to use it; nil: none
 }
 
 // writeManifests writes the manifests of w into a new folder.
@@ -66,21 +68,29 @@ func (w world) write(t *testing.T, folder string) {
 	if w.mode == "" {
 		w.mode = "Balanced"
 	}
+	labels := "weir.dev/distribution: " + w.mode
+	if w.proxy != "" {
+		labels += ", service.kubernetes.io/service-proxy-name: " + w.proxy
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, `apiVersion: v1
 kind: Service
 metadata:
   name: web
   namespace: shop
-  labels: {weir.dev/distribution: %s}
+  labels: {%s}
 spec:
   clusterIP: %s
   clusterIPs: [%s]
   ports:
   - {name: http, port: %d, protocol: TCP, appProtocol: http}
   - {name: dns, port: 53, protocol: UDP}
-`, w.mode, w.ip, w.ip, w.port)
+`, labels, w.ip, w.ip, w.port)
 	for i, e := range w.endpoints {
+		hints := ""
+		if w.hints != nil {
+			hints = ", hints: {forZones: [{name: " + w.hints[i] + "}]}"
+		}
 		fmt.Fprintf(&text, `---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -91,8 +101,8 @@ metadata:
 addressType: IPv4
 ports: [{name: http, port: %d, protocol: TCP, appProtocol: http}]
 endpoints:
-- {addresses: [%s], zone: %s, conditions: {ready: true}}
-`, i, e.port, e.ip, e.zone)
+- {addresses: [%s], zone: %s, conditions: {ready: true}%s}
+`, i, e.port, e.ip, e.zone, hints)
 	}
 	write(t, filepath.Join(folder, ".next"), text.String())
 	if err := os.Rename(filepath.Join(folder, ".next"), filepath.Join(folder, "web.yaml")); err != nil {

@@ -60,7 +60,7 @@ func transform[T client.Object](trim func(T)) toolscache.TransformFunc {
 	}
 }
 
-// watchErrors logs a watch that broke. The informer tries again, waiting up to half a minute in between; until then the
+// watchErrors logs a watch that broke. The informer tries again, waiting up to a minute in between; until then the
 // last state stays.
 func watchErrors(logger *slog.Logger) toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {

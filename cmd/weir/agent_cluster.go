@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/weir-lb/weir/internal/agent"
+	"github.com/weir-lb/weir/internal/core/topology"
+	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
+	"github.com/weir-lb/weir/internal/latest"
+	"github.com/weir-lb/weir/internal/ops"
+)
+
+// previewPatience is how long --dry-run waits for a cluster's objects: a person sits before it.
+const previewPatience = 30 * time.Second
+
+// following is a cluster that is followed.
+type following struct {
+	server string
+	cache  cache.Cache
+	feed   *kubefeed.Feed
+}
+
+// runCluster serves the services of a cluster until the command's context ends.
+func (f *agentFlags) runCluster(c *cobra.Command, config agent.Config, logger *slog.Logger) error {
+	registry := ops.NewRegistry(ops.ReadBuild())
+	cluster, err := f.follow(&config, logger, registry)
+	if err != nil {
+		return err
+	}
+	c.SilenceUsage = true
+	logClients(logger)
+	if f.dryRun {
+		s, err := cluster.first(c.Context())
+		if err != nil {
+			return err
+		}
+		offered := f.offer(&config).of(&s.Snapshot)
+		return f.previewCluster(c, config, &offered)
+	}
+	f.logStart(c, logger)
+	logger.Info("following the cluster", "server", cluster.server, "hints", config.Hints, "nodes", f.nodes, "serve", f.serves)
+	return ops.Run(c.Context(),
+		ops.Part{Name: "watch", Run: cluster.cache.Start},
+		ops.Part{Name: "feed", Run: cluster.feed.Run},
+		ops.Part{Name: "serve", Run: func(ctx context.Context) error {
+			return f.serveCluster(ctx, cluster.feed, served{config: config, logger: logger, registry: registry})
+		}},
+	)
+}
+
+// follow makes what follows the cluster of the flags. It starts nothing.
+func (f *agentFlags) follow(config *agent.Config, logger *slog.Logger, registry prometheus.Registerer) (*following, error) {
+	rest, err := f.cluster.config()
+	if err != nil {
+		return nil, err
+	}
+	read, err := f.source.options()
+	if err != nil {
+		return nil, err
+	}
+	o := kubefeed.Options{Convert: read.Convert, Costs: read.Costs, Logger: logger, Registerer: registry}
+	if config.OneNode {
+		o.Node = config.Node
+	}
+	c, err := kubefeed.NewCache(rest, o)
+	if err != nil {
+		return nil, fmt.Errorf("watch the cluster at %s: %w", rest.Host, err)
+	}
+	feed, err := kubefeed.New(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return &following{server: rest.Host, cache: c, feed: feed}, nil
+}
+
+// logClients gives the logs of the Kubernetes libraries, which know one logger for the whole process, to logger.
+func logClients(logger *slog.Logger) {
+	klog.SetSlogLogger(logger)
+	ctrllog.SetLogger(logr.FromSlogHandler(logger.Handler()))
+}
+
+// serveCluster waits for the cluster's first state, then serves what is offered of it and of those after it.
+func (f *agentFlags) serveCluster(ctx context.Context, feed *kubefeed.Feed, s served) error {
+	select {
+	case <-feed.Synced():
+	case <-ctx.Done():
+		return nil
+	}
+	o := f.offer(&s.config)
+	state, changed := feed.States().Load()
+	s.logger.Info("cluster read", "nodes", len(state.Snapshot.Nodes), "services", len(state.Snapshot.Services))
+	s.snapshots = latest.New(o.of(&state.Snapshot))
+	s.follow = []ops.Part{{Name: "states", Run: func(ctx context.Context) error {
+		passOn(ctx, feed.States(), changed, func(state *kubefeed.State) { offerAnew(s.snapshots, o.of(&state.Snapshot)) })
+		return nil
+	}}}
+	err := f.serve(ctx, s)
+	if _, ok := errors.AsType[*agent.UnknownNodeError](err); ok && s.config.OneNode {
+		return fmt.Errorf("the cluster has no node %q: --nodes=all names those nearby, --zone serves without a node", s.config.Node)
+	}
+	return err
+}
+
+// passOn calls do with each newest state after changed closed, until ctx is done.
+func passOn(
+	ctx context.Context, states *latest.Value[*kubefeed.State], changed <-chan struct{}, do func(*kubefeed.State),
+) {
+	for {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+		var state *kubefeed.State
+		state, changed = states.Load()
+		do(state)
+	}
+}
+
+// offerAnew stores a snapshot unless it is the one before: most changes of a cluster are of services that are not served.
+// What a feed did not make anew is the same pointer.
+func offerAnew(snapshots *latest.Value[topology.Snapshot], now topology.Snapshot) {
+	before, _ := snapshots.Load()
+	if slices.Equal(before.Nodes, now.Nodes) && slices.Equal(before.Services, now.Services) {
+		return
+	}
+	snapshots.Store(now)
+}
+
+// first gives the cluster's first state, and follows it no longer.
+func (w *following) first(ctx context.Context) (*kubefeed.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return w.cache.Start(ctx) })
+	group.Go(func() error { return w.feed.Run(ctx) })
+	group.Go(func() error {
+		defer cancel()
+		select {
+		case <-w.feed.Synced():
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("the cluster did not tell of its services, endpoints and nodes within %v: %w", previewPatience, ctx.Err())
+		}
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	s, _ := w.feed.States().Load()
+	return s, nil
+}
+
+// previewCluster prints what would be served, with a word on why it may be less than expected.
+func (f *agentFlags) previewCluster(c *cobra.Command, config agent.Config, s *topology.Snapshot) error {
+	if len(s.Services) == 0 && f.serves == servesLabelled {
+		c.PrintErrln("warning: no service is labelled service.kubernetes.io/service-proxy-name=weir: " +
+			"--serve=all serves all, --map some")
+	}
+	return f.preview(c.OutOrStdout(), config, s)
+}
