@@ -138,7 +138,9 @@ func follow(b *testing.B, objects []client.Object) (informers *informertest.Fake
 	go func() { done <- f.Run(ctx) }()
 	b.Cleanup(func() {
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
 	})
 	<-f.Synced()
 	return informers, func(change func()) {
