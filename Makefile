@@ -1,14 +1,15 @@
-# Verbs: build test lint fuzz bench golden. Tools are pinned in tools.mod and built by the go command; the two programs
+# Verbs: build test lint fuzz bench golden e2e. Tools are pinned in tools.mod and built by the go command; the two programs
 # that tests run as clients (curl, wrk) come from the system's packages.
 GO       ?= go
 TOOL     := $(GO) tool -modfile=tools.mod
 FUZZTIME ?= 30s
 BENCH    ?= .
 COUNT    ?= 1
+E2EFLAGS ?=
 PKG      ?= ./...
 
 .DEFAULT_GOAL := build
-.PHONY: build test lint fuzz bench golden clients kube e2e
+.PHONY: build test lint fuzz bench golden clients namespaces kube e2e
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/weir ./cmd/weir
@@ -35,6 +36,17 @@ clients:
 	@command -v curl >/dev/null && command -v wrk >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk >/dev/null; } || \
 	  { echo "the tests need the programs curl and wrk: install them with your system's package manager" >&2; exit 1; }
+
+# The programs with which tests make what kube-proxy runs in: nft, which it calls itself, and ip. Both need root.
+namespaces:
+	@[ "$$(id -u)" = 0 ] || { echo "make e2e makes network namespaces: run it as root" >&2; exit 1; }
+	@command -v nft >/dev/null && command -v ip >/dev/null || \
+	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq nftables iproute2 >/dev/null; } || \
+	  { echo "the tests need the programs nft and ip: install them with your system's package manager" >&2; exit 1; }
+
+# Everything on a real control plane. KUBE_BIN is where its programs are.
+e2e: namespaces kube
+	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags e2e -timeout 40m -v $(E2EFLAGS) ./test/kube/...
 
 # A real control plane and kube-proxy, built from their modules into the user's cache: minutes the first time.
 kube:

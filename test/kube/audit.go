@@ -1,0 +1,85 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Write is a request to change an EndpointSlice, a Service or a Service's status that the API server has answered.
+type Write struct {
+	User     string
+	Agent    string // the client's user agent
+	Verb     string // create, update, patch, delete, …
+	Resource string // endpointslices, services, services/status
+	Object   string // namespace/name
+	Code     int    // of the answer
+	At       time.Time
+}
+
+// Writes gives all writes since the cluster started, whoever asked for them and however they were answered, in the order
+// of the answers. A write that changes nothing is among them.
+//
+// Source: the API server's audit log.
+func (c *Cluster) Writes() []Write {
+	c.tb.Helper()
+	text, err := os.ReadFile(c.auditPath())
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	var writes []Write
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasSuffix(line, "\n") {
+			break // being written
+		}
+		w, err := parseWrite(line)
+		if err != nil {
+			c.tb.Fatal(err)
+		}
+		writes = append(writes, w)
+	}
+	return writes
+}
+
+func parseWrite(line string) (Write, error) {
+	var event struct {
+		Verb           string
+		UserAgent      string
+		User           struct{ Username string }
+		ObjectRef      struct{ Resource, Subresource, Namespace, Name string }
+		ResponseStatus struct{ Code int }
+		StageTimestamp time.Time
+	}
+	if err := json.Unmarshal([]byte(line), &event); err != nil {
+		return Write{}, fmt.Errorf("read the audit log: %w", err)
+	}
+	o := event.ObjectRef
+	w := Write{
+		User: event.User.Username, Agent: event.UserAgent, Verb: event.Verb, Resource: o.Resource,
+		Object: o.Namespace + "/" + o.Name, Code: event.ResponseStatus.Code, At: event.StageTimestamp,
+	}
+	if o.Subresource != "" {
+		w.Resource += "/" + o.Subresource
+	}
+	return w, nil
+}
+
+func (c *Cluster) auditPath() string { return filepath.Join(c.folder, "audit.log") }
+
+func (c *Cluster) writeAuditPolicy() string {
+	c.tb.Helper()
+	return c.write("audit.yaml", `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+  verbs: [create, update, patch, delete, deletecollection]
+  resources:
+  - {group: discovery.k8s.io, resources: [endpointslices]}
+  - {group: "", resources: [services, services/status]}
+- level: None
+`)
+}

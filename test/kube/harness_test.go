@@ -1,0 +1,131 @@
+//go:build e2e
+
+package kube_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/weir-lb/weir/test/kube"
+)
+
+func TestABuiltInControllerHintsPodsThatAreOnlyObjects(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(2, "zone-a", "zone-b", "zone-c")
+	app := c.Deploy(kube.AppOptions{
+		Namespace: "shop", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
+		Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
+		Pods:     map[string]int{"zone-a": 2, "zone-b": 1, "zone-c": 1},
+	})
+	app.Settled(4)
+	for _, e := range app.Endpoints() {
+		if !slices.Equal(e.ForZones, []string{e.Zone}) {
+			t.Errorf("%s: want its own zone hinted", &e)
+		}
+	}
+
+	app.SetReady(app.Pods("zone-a")[0], corev1.ConditionFalse)
+	app.Settled(3)
+	app.SetReady(app.Pods("zone-a")[0], corev1.ConditionTrue)
+	app.Scale("zone-b", 3)
+	app.Settled(6)
+	app.Scale("zone-b", 0)
+	app.Settled(4)
+
+	app.Change(func(s *corev1.Service) {
+		s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"}
+	})
+	app.Scale("zone-b", 3) // 6 in all: Auto is feasible for 6 over three equal zones, and not for 5
+	took := c.Until("Auto hints each zone", func() error {
+		found := make(map[string]bool)
+		for _, e := range app.Endpoints() {
+			for _, z := range e.ForZones {
+				found[z] = true
+			}
+		}
+		if len(found) != 3 {
+			return fmt.Errorf("hints name %v", found)
+		}
+		return nil
+	})
+	t.Logf("Auto after %s", took)
+}
+
+func TestChurnKeepsTheNumberOfPodsAndItsWritesAreAudited(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(1, "zone-a", "zone-b")
+	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 3, "zone-b": 2}})
+	app.Settled(5)
+	stop := app.Churn(10, rand.New(rand.NewPCG(1, 2)))
+	time.Sleep(2 * time.Second)
+	replaced := stop()
+	if replaced < 5 {
+		t.Errorf("churn of 10 pods a second replaced %d in 2 s", replaced)
+	}
+	app.Settled(5)
+	if a, b := app.Count("zone-a"), app.Count("zone-b"); a != 3 || b != 2 {
+		t.Errorf("after the churn zones have %d and %d pods, want 3 and 2", a, b)
+	}
+	count := 0
+	for _, w := range c.Writes() {
+		if w.User == kube.BuiltIn && w.Resource == "endpointslices" && w.Verb == "update" && w.Code == 200 {
+			count++
+		}
+	}
+	if count == 0 {
+		t.Error("the audit log has no update by kube-controller-manager")
+	}
+	t.Logf("%d pods replaced, %d updates of slices", replaced, count)
+}
+
+func TestAnOutageRefusesConnectionsAndEndsWithTheSameState(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(1, "zone-a")
+	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 2}})
+	app.Settled(2)
+	before := app.Endpoints()
+	c.StopAPIServer()
+	if _, err := c.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
+		t.Error("the API server answers after it was stopped")
+	}
+	c.StartAPIServer()
+	if after := app.Endpoints(); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("endpoints before the outage %v, after it %v", before, after)
+	}
+	app.Scale("zone-a", 3)
+	app.Settled(3)
+}
+
+func TestAServiceAccountMayDoWhatItsRolesSay(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Namespace("weir-system")
+	path := c.ServiceAccountKubeconfig("weir-system", "weir-controller")
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() error {
+		_, err := client.DiscoveryV1().EndpointSlices("").List(t.Context(), metav1.ListOptions{})
+		return err
+	}
+	if err := list(); !apierrors.IsForbidden(err) {
+		t.Errorf("without a role listing slices gives %v, want forbidden", err)
+	}
+	c.Kubectl("create", "clusterrole", "reader", "--verb=list", "--resource=endpointslices."+discoveryv1.GroupName)
+	c.Kubectl("create", "clusterrolebinding", "reader", "--clusterrole=reader", "--serviceaccount=weir-system:weir-controller")
+	c.Until("the role is in force", list)
+}

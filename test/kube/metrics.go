@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Samples are what a program's metrics page says: the value by series, written as on the page, labels and all.
+type Samples map[string]float64
+
+// Scrape reads a metrics page. The token may be empty; a server's certificate is not checked.
+func (c *Cluster) Scrape(url, token string) (Samples, error) {
+	text, err := fetch(c.tb.Context(), url, token)
+	if err != nil {
+		return nil, err
+	}
+	samples := make(Samples)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		cut := strings.LastIndexByte(line, ' ')
+		if cut < 0 {
+			return nil, fmt.Errorf("%s: line %q is not a sample", url, line)
+		}
+		value, err := strconv.ParseFloat(line[cut+1:], 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %q: %w", url, line, err)
+		}
+		samples[line[:cut]] = value
+	}
+	return samples, nil
+}
+
+// ManagerMetrics is the metrics page of kube-controller-manager, to be scraped without a token.
+func (c *Cluster) ManagerMetrics() string {
+	return fmt.Sprintf("https://127.0.0.1:%d/metrics", c.managerPort)
+}
+
+// Sum adds the series of a metric that carry all of these labels, each written as label="value".
+func (s Samples) Sum(metric string, labels ...string) float64 {
+	var sum float64
+	for series, value := range s {
+		name, rest, _ := strings.Cut(series, "{")
+		if name == metric && containsAll(rest, labels) {
+			sum += value
+		}
+	}
+	return sum
+}
+
+func containsAll(text string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// fetch reads a page of a program of the test.
+func fetch(ctx context.Context, url, token string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the test knows whom it started on this port
+		DisableKeepAlives: true,
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", url, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %s: %s", url, response.Status, body)
+	}
+	return string(body), nil
+}
