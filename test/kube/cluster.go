@@ -32,7 +32,7 @@ const (
 
 // Limit is how long the harness waits for what has to happen. It is far above what a busy machine needs, so that only a
 // hang meets it.
-const Limit = 2 * time.Minute
+const Limit = time.Minute
 
 // Options says how a cluster differs from the usual one; the zero value is usual.
 type Options struct {
