@@ -46,15 +46,21 @@ type App struct {
 	families []corev1.IPFamily
 
 	mu   sync.Mutex
-	pods map[string][]string // by zone, oldest first
+	pods map[string][]*pod // by zone, oldest first
 	made int
+}
+
+type pod struct {
+	name   string
+	number uint32
+	ready  bool
 }
 
 // Deploy creates the namespace if need be, the Service, and its pods.
 func (c *Cluster) Deploy(o AppOptions) *App {
 	c.tb.Helper()
 	c.Namespace(o.Namespace)
-	a := &App{Namespace: o.Namespace, Name: o.Name, cluster: c, families: o.Families, pods: make(map[string][]string)}
+	a := &App{Namespace: o.Namespace, Name: o.Name, cluster: c, families: o.Families, pods: make(map[string][]*pod)}
 	if a.families == nil {
 		a.families = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
@@ -126,7 +132,11 @@ func (a *App) Count(zone string) int {
 func (a *App) Pods(zone string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.pods[zone])
+	var names []string
+	for _, p := range a.pods[zone] {
+		names = append(names, p.name)
+	}
+	return names
 }
 
 // add creates a pod on a node of the zone and says that it runs and is ready.
@@ -141,7 +151,7 @@ func (a *App) add(ctx context.Context, zone string) error {
 	a.made++
 	a.mu.Unlock()
 	client := c.Client.CoreV1().Pods(a.Namespace)
-	pod, err := client.Create(ctx, &corev1.Pod{
+	created, err := client.Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: a.labels()},
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{
 			Name: "main", Image: "test.invalid/none", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: PodPort}},
@@ -150,23 +160,31 @@ func (a *App) add(ctx context.Context, zone string) error {
 	if err != nil {
 		return fmt.Errorf("create pod %s/%s: %w", a.Namespace, name, err)
 	}
-	pod.Status = podStatus(c.podNumber.Add(1))
-	if _, err := client.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+	number := c.podNumber.Add(1)
+	created.Status = podStatus(number)
+	if _, err := client.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("set the status of pod %s/%s: %w", a.Namespace, name, err)
 	}
 	a.mu.Lock()
-	a.pods[zone] = append(a.pods[zone], name)
+	a.pods[zone] = append(a.pods[zone], &pod{name, number, true})
 	a.mu.Unlock()
 	return nil
 }
 
 // podStatus is that of the running and ready pod with this number, which no other pod of the cluster has or had.
 func podStatus(number uint32) corev1.PodStatus {
-	ipv4, ipv6 := numbered(podRange4, number).String(), numbered(podRange6, number).String()
+	ipv4, ipv6 := podAddress(corev1.IPv4Protocol, number).String(), podAddress(corev1.IPv6Protocol, number).String()
 	return corev1.PodStatus{
 		Phase: corev1.PodRunning, PodIP: ipv4, PodIPs: []corev1.PodIP{{IP: ipv4}, {IP: ipv6}},
 		Conditions: podReady(corev1.ConditionTrue),
 	}
+}
+
+func podAddress(family corev1.IPFamily, number uint32) netip.Addr {
+	if family == corev1.IPv6Protocol {
+		return numbered(podRange6, number)
+	}
+	return numbered(podRange4, number)
 }
 
 // numbered is the address with this number in a range.
@@ -189,7 +207,7 @@ func (a *App) remove(ctx context.Context, zone string) error {
 		a.mu.Unlock()
 		return nil
 	}
-	name := a.pods[zone][0]
+	name := a.pods[zone][0].name
 	a.pods[zone] = a.pods[zone][1:]
 	a.mu.Unlock()
 	if err := a.cluster.Client.CoreV1().Pods(a.Namespace).Delete(ctx, name, *metav1.NewDeleteOptions(0)); err != nil {
@@ -199,13 +217,22 @@ func (a *App) remove(ctx context.Context, zone string) error {
 }
 
 // SetReady says of a pod whether it is ready.
-func (a *App) SetReady(pod string, ready corev1.ConditionStatus) {
+func (a *App) SetReady(name string, ready corev1.ConditionStatus) {
 	a.cluster.tb.Helper()
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q},{"type":"ContainersReady","status":%[1]q}]}}`, ready)
 	_, err := a.cluster.Client.CoreV1().Pods(a.Namespace).
-		Patch(a.cluster.tb.Context(), pod, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		Patch(a.cluster.tb.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 	if err != nil {
-		a.cluster.tb.Fatalf("set whether pod %s/%s is ready: %v", a.Namespace, pod, err)
+		a.cluster.tb.Fatalf("set whether pod %s/%s is ready: %v", a.Namespace, name, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, list := range a.pods {
+		for _, p := range list {
+			if p.name == name {
+				p.ready = ready == corev1.ConditionTrue
+			}
+		}
 	}
 }
 
@@ -213,6 +240,20 @@ func (a *App) SetReady(pod string, ready corev1.ConditionStatus) {
 func (a *App) Service() *corev1.Service {
 	a.cluster.tb.Helper()
 	return a.cluster.Service(a.Namespace, a.Name)
+}
+
+// Addresses gives the cluster IPs of the Service, the first family's first, with the port that it serves.
+func (a *App) Addresses() []netip.AddrPort {
+	a.cluster.tb.Helper()
+	var found []netip.AddrPort
+	for _, text := range a.Service().Spec.ClusterIPs {
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			a.cluster.tb.Fatalf("the Service %s/%s: %v", a.Namespace, a.Name, err)
+		}
+		found = append(found, netip.AddrPortFrom(ip, ServicePort))
+	}
+	return found
 }
 
 // Service reads a Service.
@@ -325,19 +366,38 @@ func endpoint(from *discoveryv1.Endpoint) (Endpoint, error) {
 	return e, nil
 }
 
-// Settled waits until the slices list the pods that exist, count of them ready in each family, whatever their hints.
-func (a *App) Settled(count int) {
+// Settled waits until the slices list as ready just the pods that are, whatever their hints.
+func (a *App) Settled() {
 	a.cluster.tb.Helper()
-	a.cluster.Until(fmt.Sprintf("the EndpointSlices of %s/%s have %d ready endpoints", a.Namespace, a.Name, count), func() error {
-		ready := 0
+	want := a.ready()
+	a.cluster.Until(fmt.Sprintf("the EndpointSlices of %s/%s list its %d ready addresses", a.Namespace, a.Name, len(want)), func() error {
+		var found []netip.Addr
 		for _, e := range a.Endpoints() {
 			if e.Ready {
-				ready++
+				found = append(found, e.Address)
 			}
 		}
-		if want := count * len(a.families); ready != want {
-			return fmt.Errorf("%d are ready, both families together, not %d", ready, want)
+		if !slices.Equal(want, found) {
+			return fmt.Errorf("they list %v, not %v", found, want)
 		}
 		return nil
 	})
+}
+
+// ready lists the addresses of the ready pods, of the Service's families, sorted.
+func (a *App) ready() []netip.Addr {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var addresses []netip.Addr
+	for _, list := range a.pods {
+		for _, p := range list {
+			for _, family := range a.families {
+				if p.ready {
+					addresses = append(addresses, podAddress(family, p.number))
+				}
+			}
+		}
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	return addresses
 }

@@ -27,7 +27,7 @@ func TestABuiltInControllerHintsPodsThatAreOnlyObjects(t *testing.T) {
 		Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 		Pods:     map[string]int{"zone-a": 2, "zone-b": 1, "zone-c": 1},
 	})
-	app.Settled(4)
+	app.Settled()
 	for _, e := range app.Endpoints() {
 		if !slices.Equal(e.ForZones, []string{e.Zone}) {
 			t.Errorf("%s: want its own zone hinted", &e)
@@ -35,12 +35,12 @@ func TestABuiltInControllerHintsPodsThatAreOnlyObjects(t *testing.T) {
 	}
 
 	app.SetReady(app.Pods("zone-a")[0], corev1.ConditionFalse)
-	app.Settled(3)
+	app.Settled()
 	app.SetReady(app.Pods("zone-a")[0], corev1.ConditionTrue)
 	app.Scale("zone-b", 3)
-	app.Settled(6)
+	app.Settled()
 	app.Scale("zone-b", 0)
-	app.Settled(4)
+	app.Settled()
 
 	app.Change(func(s *corev1.Service) {
 		s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"}
@@ -65,14 +65,14 @@ func TestChurnKeepsTheNumberOfPodsAndItsWritesAreAudited(t *testing.T) {
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(1, "zone-a", "zone-b")
 	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 3, "zone-b": 2}})
-	app.Settled(5)
+	app.Settled()
 	stop := app.Churn(10, rand.New(rand.NewPCG(1, 2)))
 	time.Sleep(2 * time.Second)
 	replaced := stop()
 	if replaced < 5 {
 		t.Errorf("churn of 10 pods a second replaced %d in 2 s", replaced)
 	}
-	app.Settled(5)
+	app.Settled()
 	if a, b := app.Count("zone-a"), app.Count("zone-b"); a != 3 || b != 2 {
 		t.Errorf("after the churn zones have %d and %d pods, want 3 and 2", a, b)
 	}
@@ -92,7 +92,7 @@ func TestAnOutageRefusesConnectionsAndEndsWithTheSameState(t *testing.T) {
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(1, "zone-a")
 	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 2}})
-	app.Settled(2)
+	app.Settled()
 	before := app.Endpoints()
 	c.StopAPIServer()
 	if _, err := c.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
@@ -103,7 +103,7 @@ func TestAnOutageRefusesConnectionsAndEndsWithTheSameState(t *testing.T) {
 		t.Errorf("endpoints before the outage %v, after it %v", before, after)
 	}
 	app.Scale("zone-a", 3)
-	app.Settled(3)
+	app.Settled()
 }
 
 func TestAServiceAccountMayDoWhatItsRolesSay(t *testing.T) {

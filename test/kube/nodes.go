@@ -125,3 +125,20 @@ func (c *Cluster) NodeReady(name string, ready corev1.ConditionStatus) {
 		c.tb.Fatalf("set whether node %s is ready: %v", name, err)
 	}
 }
+
+// addressesOf reads the addresses of a node.
+func (c *Cluster) addressesOf(name string) ([]netip.Addr, error) {
+	node, err := c.Client.CoreV1().Nodes().Get(c.tb.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var found []netip.Addr
+	for _, a := range node.Status.Addresses {
+		address, err := netip.ParseAddr(a.Address)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", name, err)
+		}
+		found = append(found, address)
+	}
+	return found, nil
+}

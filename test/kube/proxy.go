@@ -1,0 +1,176 @@
+package kube
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Proxy is kube-proxy as it runs on one node: in a network namespace of its own, where each pod address answers too. What
+// connects in there is a client on that node.
+type Proxy struct {
+	Node string
+
+	cluster   *Cluster
+	namespace *Namespace
+	process   *Process
+}
+
+// Proxy starts kube-proxy, in nftables mode, for a node of the cluster and waits until it has programmed the namespace once.
+func (c *Cluster) Proxy(node string) *Proxy {
+	c.tb.Helper()
+	if os.Geteuid() != 0 {
+		c.tb.Fatal("kube-proxy needs a network namespace, which only root makes: run `make e2e` as root")
+	}
+	for _, program := range []string{"ip", "nft"} {
+		if _, err := exec.LookPath(program); err != nil {
+			c.tb.Fatalf("%v: install it by `make namespaces`", err)
+		}
+	}
+	p := &Proxy{Node: node, cluster: c, namespace: newNamespace(c.tb)}
+	p.configure()
+	p.relay()
+	p.answer()
+	p.process = c.start(command{name: "kube-proxy-" + node, program: filepath.Join(c.programs, "kube-proxy"), inside: p.namespace, args: append([]string{
+		"--kubeconfig=" + c.Kubeconfig(userProxy),
+		"--proxy-mode=nftables",
+		"--hostname-override=" + node,
+		"--conntrack-max-per-core=0",             // a namespace may not change the limit of the kernel
+		"--healthz-bind-address=127.0.0.1:10256", // the namespace's own loopback
+		"--metrics-bind-address=127.0.0.1:10249",
+	}, c.options.Proxy...)})
+	c.Until("kube-proxy on "+node+" has programmed the default Service", func() error {
+		if err := p.process.running(); err != nil {
+			c.tb.Fatal(err)
+		}
+		rules, err := p.rules()
+		if err != nil {
+			return err
+		}
+		if len(rules.services) == 0 {
+			return errors.New("no cluster IP is in its rules")
+		}
+		return nil
+	})
+	return p
+}
+
+// configure gives the namespace the node's addresses, routes for what leaves it, and makes every pod address local, so
+// that endpoints answer in the client's namespace: which one was reached is what counts, not the way there.
+func (p *Proxy) configure() {
+	c := p.cluster
+	c.tb.Helper()
+	commands := []string{"link set lo up", "link add node0 type veth peer name far0", "link set node0 up", "link set far0 up"}
+	addresses, err := c.addressesOf(p.Node)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	for _, a := range addresses {
+		commands = append(commands, fmt.Sprintf("address add %s/%d dev node0", a, a.BitLen()))
+	}
+	commands = append(commands,
+		"-4 route add default dev node0", "-6 route add default dev node0",
+		"route add local "+podRange4+" dev lo", "-6 route add local "+podRange6+" dev lo")
+	for _, command := range commands {
+		err := p.namespace.Do(func() error {
+			out, err := exec.CommandContext(c.tb.Context(), "ip", strings.Fields(command)...).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("ip %s: %w: %s", command, err, out)
+			}
+			return nil
+		})
+		if err != nil {
+			c.tb.Fatal(err)
+		}
+	}
+}
+
+// relay lets what is in the namespace reach the API server at the same address as outside.
+func (p *Proxy) relay() {
+	p.cluster.tb.Helper()
+	address := fmt.Sprintf("127.0.0.1:%d", p.cluster.apiPort)
+	serve(p.cluster.tb, p.listen(address), func(client net.Conn) {
+		server, err := net.Dial("tcp", address) //nolint:noctx // loopback accepts or refuses at once.
+		if err != nil {
+			return // an outage: the client finds its connection closed
+		}
+		splice(client, server)
+	})
+}
+
+// answer makes each pod address tell who it is, in 18 bytes: the address as IPv6, then the port.
+func (p *Proxy) answer() {
+	p.cluster.tb.Helper()
+	serve(p.cluster.tb, p.listen(fmt.Sprintf("[::]:%d", PodPort)), func(client net.Conn) {
+		self := client.LocalAddr().(*net.TCPAddr).AddrPort()
+		bytes := self.Addr().As16()
+		_, _ = client.Write(binary.BigEndian.AppendUint16(bytes[:], self.Port()))
+	})
+}
+
+func (p *Proxy) listen(address string) net.Listener {
+	p.cluster.tb.Helper()
+	var listener net.Listener
+	err := p.namespace.Do(func() (err error) {
+		listener, err = net.Listen("tcp", address) //nolint:noctx // returns at once.
+		return err
+	})
+	if err != nil {
+		p.cluster.tb.Fatal(err)
+	}
+	return listener
+}
+
+// connectLimit is how long one connection may take: nothing but a drop in the kernel takes noticeable time.
+const connectLimit = 5 * time.Second
+
+// Connect opens one connection after the other to address from this node and gives which endpoints answered, sorted, each
+// once. It is to be told times enough that chance leaves out none.
+//
+// Errors: the first connection that was refused, or dropped for five seconds.
+func (p *Proxy) Connect(address netip.AddrPort, times int) ([]netip.AddrPort, error) {
+	reached := make(map[netip.AddrPort]bool)
+	var found []netip.AddrPort
+	for range times {
+		self, err := p.connectOnce(address)
+		if err != nil {
+			return nil, err
+		}
+		if !reached[self] {
+			reached[self] = true
+			found = append(found, self)
+		}
+	}
+	slices.SortFunc(found, netip.AddrPort.Compare)
+	return found, nil
+}
+
+func (p *Proxy) connectOnce(address netip.AddrPort) (netip.AddrPort, error) {
+	var conn net.Conn
+	err := p.namespace.Do(func() (err error) {
+		conn, err = (&net.Dialer{Timeout: connectLimit}).Dial("tcp", address.String()) //nolint:noctx // has a timeout.
+		return err
+	})
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("from node %s: %w", p.Node, err)
+	}
+	defer func() { _ = conn.Close() }()
+	var text [18]byte
+	if err := conn.SetDeadline(time.Now().Add(connectLimit)); err != nil {
+		return netip.AddrPort{}, err
+	}
+	if _, err := io.ReadFull(conn, text[:]); err != nil {
+		return netip.AddrPort{}, fmt.Errorf("from node %s: %s answers nothing: %w", p.Node, address, err)
+	}
+	self := netip.AddrFrom16([16]byte(text[:16])).Unmap()
+	return netip.AddrPortFrom(self, binary.BigEndian.Uint16(text[16:])), nil
+}

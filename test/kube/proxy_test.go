@@ -1,0 +1,209 @@
+//go:build e2e
+
+package kube_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/test/kube"
+)
+
+// connections is how many connections find every one of nine endpoints: they leave one out once in five million runs.
+const connections = 150
+
+// chosen is what weir says that a client on a node uses of a Service, from the hints that the API server holds now.
+func chosen(t *testing.T, c *kube.Cluster, a *kube.App, address netip.AddrPort, node string) []netip.AddrPort {
+	t.Helper()
+	list, err := c.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := convert.Objects{Services: []*corev1.Service{a.Service()}, Slices: a.Slices()}
+	client := plan.Client{Node: node}
+	for i := range list.Items {
+		objects.Nodes = append(objects.Nodes, &list.Items[i])
+	}
+	nodes, services, problems := convert.Cluster(objects, convert.Options{ManageAll: true})
+	if len(services) != 1 {
+		t.Fatalf("converted %d Services of 1: %v", len(services), problems)
+	}
+	for _, n := range nodes {
+		if n.Name == node {
+			client.Zone = n.Zone
+		}
+	}
+	svc := services[0]
+	endpoints := slices.DeleteFunc(slices.Clone(svc.Endpoints), func(e topology.Endpoint) bool {
+		return e.Family() != topology.FamilyOf(address.Addr())
+	})
+	choice := plan.Choose(svc, endpoints, svc.Ports[0], client)
+	inside, _ := choice.Inside(svc)
+	var found []netip.AddrPort
+	for _, i := range inside {
+		found = append(found, netip.AddrPortFrom(endpoints[i].Addr, kube.PodPort))
+	}
+	slices.SortFunc(found, netip.AddrPort.Compare)
+	return found
+}
+
+// agrees waits until kube-proxy has programmed what weir chooses, for each family, and sees that connections reach just
+// that. It gives how many endpoints of each family that are.
+func agrees(t *testing.T, c *kube.Cluster, a *kube.App, p *kube.Proxy) []int {
+	t.Helper()
+	var counts []int
+	for _, address := range a.Addresses() {
+		var want []netip.AddrPort
+		c.Until(fmt.Sprintf("kube-proxy on %s has programmed what weir chooses for %s at %s", p.Node, a.Name, address), func() error {
+			want = chosen(t, c, a, address, p.Node)
+			got, err := p.Programmed(address)
+			if err == nil && !slices.Equal(want, got) {
+				err = fmt.Errorf("weir chooses %v, kube-proxy has programmed %v", want, got)
+			}
+			return err
+		})
+		counts = append(counts, len(want))
+		reached, err := p.Connect(address, connections)
+		if len(want) == 0 {
+			if err == nil {
+				t.Errorf("%s on %s: connections to nothing reach %v", a.Name, p.Node, reached)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(want, reached) {
+			t.Errorf("%s on %s: connections to %s reach %v, %v; want %v", a.Name, p.Node, address, reached, err, want)
+		}
+	}
+	return counts
+}
+
+// settledHints waits until the pods are listed and as many endpoints of both families together carry hints.
+func settledHints(t *testing.T, c *kube.Cluster, a *kube.App, hinted int) {
+	t.Helper()
+	a.Settled()
+	c.Until(fmt.Sprintf("%d endpoints of %s are hinted", hinted, a.Name), func() error {
+		got := 0
+		for _, e := range a.Endpoints() {
+			if e.Hinted() {
+				got++
+			}
+		}
+		if got != hinted {
+			return fmt.Errorf("%d are", got)
+		}
+		return nil
+	})
+}
+
+func TestKubeProxyProgramsWhatWeirChoosesFromTheBuiltInHints(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(2, "zone-a", "zone-b", "zone-c")
+	var proxies []*kube.Proxy
+	for _, node := range []string{"zone-a-0", "zone-b-0", "zone-c-1"} {
+		proxies = append(proxies, c.Proxy(node))
+	}
+	annotated := map[string]string{corev1.AnnotationTopologyMode: "Auto"}
+	even, lopsided := map[string]int{"zone-a": 3, "zone-b": 3, "zone-c": 3}, map[string]int{"zone-a": 5, "zone-b": 1}
+	cases := []struct {
+		name, distribution string
+		annotations        map[string]string
+		pods               map[string]int
+		hinted             int // endpoints of one family
+		want               [3]int
+	}{
+		{"auto", "", annotated, even, 9, [3]int{3, 3, 3}},
+		// Two of zone-a and zone-b's only one stay, and two are lent to zone-c; which ones is up to a map's order.
+		{"auto-lopsided", "", annotated, lopsided, 6, [3]int{2, 2, 2}},
+		{"auto-infeasible", "", annotated, map[string]int{"zone-a": 2, "zone-b": 2}, 0, [3]int{4, 4, 4}},
+		{"zone", corev1.ServiceTrafficDistributionPreferSameZone, nil, lopsided, 6, [3]int{5, 1, 6}},
+		{"close", corev1.ServiceTrafficDistributionPreferClose, nil, even, 9, [3]int{3, 3, 3}},
+		// Pods go to the two nodes of a zone in turn.
+		{"node", corev1.ServiceTrafficDistributionPreferSameNode, nil, map[string]int{"zone-a": 4, "zone-b": 2}, 6, [3]int{2, 1, 6}},
+		{"none", "", nil, even, 0, [3]int{9, 9, 9}},
+		{"empty", corev1.ServiceTrafficDistributionPreferSameZone, nil, nil, 0, [3]int{0, 0, 0}},
+	}
+	for _, k := range cases {
+		t.Run(k.name, func(t *testing.T) {
+			app := c.Deploy(kube.AppOptions{
+				Namespace: "shop", Name: k.name, Distribution: k.distribution, Annotations: k.annotations, Pods: k.pods,
+				Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
+			})
+			settledHints(t, c, app, 2*k.hinted)
+			for i, p := range proxies {
+				if got := agrees(t, c, app, p); !slices.Equal(got, []int{k.want[i], k.want[i]}) {
+					t.Errorf("a client on %s has %v endpoints of the families, want %d of each", p.Node, got, k.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestKubeProxyFollowsReadinessAndZonesAsWeirDoes(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(1, "zone-a", "zone-b")
+	p := c.Proxy("zone-a-0")
+	app := c.Deploy(kube.AppOptions{
+		Namespace: "shop", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
+		Pods: map[string]int{"zone-a": 2, "zone-b": 2},
+	})
+	step := func(what string, want int) {
+		t.Helper()
+		app.Settled()
+		if got := agrees(t, c, app, p); !slices.Equal(got, []int{want}) {
+			t.Errorf("%s: a client in zone-a has %v endpoints, want %d", what, got, want)
+		}
+	}
+	step("all ready", 2)
+	inA := app.Pods("zone-a")
+	app.SetReady(inA[0], corev1.ConditionFalse)
+	step("one of two at home not ready", 1)
+	app.SetReady(inA[1], corev1.ConditionFalse)
+	step("none at home ready", 2)
+	app.Scale("zone-b", 0)
+	step("nothing ready anywhere", 0)
+	app.SetReady(inA[1], corev1.ConditionTrue)
+	step("one ready again", 1)
+}
+
+func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(1, "zone-a", "zone-b")
+	p := c.Proxy("zone-a-0")
+	app := c.Deploy(kube.AppOptions{
+		Namespace: "shop", Name: "web",
+		// Without a selector the built-in controller leaves the Service's slices to others.
+		Change: func(s *corev1.Service) { s.Spec.Selector = nil },
+	})
+	yes, tcp, port, name := true, corev1.ProtocolTCP, int32(kube.PodPort), "http"
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "web-elsewhere", Labels: map[string]string{discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: "test"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &tcp}},
+	}
+	// The hints are the zones' other way round.
+	for i, zones := range [][2]string{{"zone-a", "zone-b"}, {"zone-b", "zone-a"}} {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{fmt.Sprintf("10.244.77.%d", i+1)}, Zone: &zones[0],
+			Conditions: discoveryv1.EndpointConditions{Ready: &yes},
+			Hints:      &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: zones[1]}}},
+		})
+	}
+	if _, err := c.Client.DiscoveryV1().EndpointSlices("shop").Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := agrees(t, c, app, p); !slices.Equal(got, []int{1}) {
+		t.Errorf("a client in zone-a has %v endpoints, want 1", got)
+	}
+	if got, err := p.Connect(app.Addresses()[0], 1); err != nil || got[0].Addr() != netip.MustParseAddr("10.244.77.2") {
+		t.Errorf("a client in zone-a reaches %v, %v; want zone-b's endpoint, which is hinted to it", got, err)
+	}
+}
