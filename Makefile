@@ -7,12 +7,18 @@ BENCH    ?= .
 COUNT    ?= 1
 E2EFLAGS ?=
 PKG      ?= ./...
+PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build test lint fuzz bench golden clients namespaces kube e2e
+.PHONY: build install test lint fuzz bench golden clients namespaces kube e2e
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/weir ./cmd/weir
+
+# weir, and the two names under which kubectl finds it: as a plugin, and for completion.
+install: build
+	install -D -m 0755 bin/weir "$(DESTDIR)$(PREFIX)/bin/weir"
+	cd "$(DESTDIR)$(PREFIX)/bin" && ln -sf weir kubectl-weir && ln -sf weir kubectl_complete-weir
 
 test: clients
 	$(GO) test -race -shuffle=on -timeout 20m $(PKG)

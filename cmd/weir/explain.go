@@ -12,40 +12,47 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-lb/weir/internal/agent"
-	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
-	"github.com/weir-lb/weir/internal/manifest"
+	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
 )
 
 const explainLong = `Tell for each zone which endpoints serve it, how loaded they are expected to be, which hints say so and why, what
-it costs, and what would help. Without a service every service is told in a line.
+it costs, and what would help. Without a service every service of the namespace is told in a line.
 
-The answer is the plan of weir's controller and agents, made from the manifests alone: load that is only seen while
-requests flow is not in it (see the agent's page /pools for that).`
+The cluster of the kubeconfig is read, or, with --filename, manifests. Nothing is ever written. The answer is the plan
+of weir's controller and agents: load that is only seen while requests flow is not in it (see the agent's page /pools
+for that). For a cluster it also tells who owns the hints and whether the EndpointSlices say the plan.`
 
-const explainExample = `  # One service of a live cluster
-  kubectl get nodes,services,endpointslices -A -o yaml | weir explain shop/web -f -
+const explainExample = `  # One service of the cluster that kubectl talks to
+  weir explain shop/web
+
+  # All services: mode, state, reason, overload and share in zone
+  weir explain -A
+
+  # What mode Balanced would change, endpoint by endpoint, before anything is written
+  weir explain shop/web --preview Balanced -o wide
+
+  # The same from manifests; - is standard input
+  weir explain shop/web -f manifests/ --preview Balanced
 
   # What another mode would do, and what both cost at 25 MB/s
-  weir explain shop/web -f manifests/ --mode Balanced --traffic 25MB/s
+  weir explain shop/web --mode Balanced --traffic 25MB/s
 
   # What the node worker-1 may use, endpoint by endpoint
-  weir explain shop/web -f manifests/ --node worker-1 -o wide
-
-  # All services
-  weir explain -f manifests/`
+  weir explain shop/web --node worker-1 -o wide`
 
 // explainFlags are the command's flags as typed.
 type explainFlags struct {
-	source    sourceFlags
-	namespace string
-	all       bool
-	mode      string
-	node      string
-	traffic   string
-	price     float64
-	output    string
+	source  sourceFlags
+	cluster kubectlFlags
+	all     bool
+	mode    string
+	preview string
+	node    string
+	traffic string
+	price   float64
+	output  string
 }
 
 // explainCommand makes weir explain.
@@ -59,19 +66,38 @@ func explainCommand() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return f.run(c, args) },
 	}
-	f.source.group().addTo(c)
+	for _, g := range []flagGroup{f.group(), f.cluster.group(), f.sourceGroup()} {
+		g.addTo(c)
+	}
+	for _, with := range []string{"mode", "node", "traffic"} {
+		c.MarkFlagsMutuallyExclusive("preview", with)
+	}
+	return c
+}
+
+// sourceGroup are the flags that say where manifests are, and how services are understood.
+func (f *explainFlags) sourceGroup() flagGroup {
+	g := f.source.group()
+	for _, name := range []string{manageFlag, defaultFlag} { // in a cluster their default is what the cluster does
+		flag := g.Lookup(name)
+		flag.Usage += " (default for manifests: " + flag.DefValue + "; for a cluster: what its services are seen to do)"
+		flag.DefValue = ""
+	}
+	return g
+}
+
+func (f *explainFlags) group() flagGroup {
 	g := group("What to explain")
-	g.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the service, or of the services to list")
-	g.BoolVarP(&f.all, "all-namespaces", "A", false, "list the services of all namespaces; so does naming none")
+	g.BoolVarP(&f.all, "all-namespaces", "A", false, "list the services of all namespaces")
 	g.StringVar(&f.mode, "mode", "", "show this distribution mode beside the service's own: "+modeNames())
+	g.StringVar(&f.preview, "preview", "", "show what changing to this distribution mode would change, before anything is written")
 	g.StringVar(&f.node, "node", "", "show what this node may use")
 	g.StringVar(&f.traffic, "traffic", "",
 		"what clients and endpoints exchange, each month (1000GB, 1.5TB) or each second (25MB/s, 200Mbit/s)")
 	g.Float64Var(&f.price, "price-per-gb", explain.DefaultPrice,
 		"dollars for a GB that travels one cost unit, which is one crossing between zones")
 	g.StringVarP(&f.output, "output", "o", "table", "table, wide (with each endpoint), json or yaml")
-	g.addTo(c)
-	return c
+	return g
 }
 
 // run explains what was asked for.
@@ -80,36 +106,27 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	source, read, err := f.source.source(c.InOrStdin())
+	scene, err := f.scene(c, args)
 	if err != nil {
 		return err
 	}
 	c.SilenceUsage = true
-	result, err := manifest.Read(source, read)
+	scene.warn(c)
+	if f.node != "" && scene.Snapshot.Node(f.node) == nil {
+		return scene.unknownNode(f.node)
+	}
+	records, err := f.records(scene, args)
 	if err != nil {
 		return err
 	}
-	for _, p := range result.Problems {
-		c.PrintErrln("warning: " + p.String())
-	}
-	snapshot := &result.Snapshot
-	if f.node != "" && snapshot.Node(f.node) == nil {
-		return unknownNode(f.node, snapshot)
-	}
-	services, err := f.services(snapshot, args)
-	if err != nil {
-		return err
-	}
-	if len(services) == 0 {
-		c.PrintErrln("warning: there is no service to explain in " + f.where())
+	if len(records) == 0 {
+		c.PrintErrln("warning: there is no service to explain in " + f.where(scene))
 	}
 	options.Brief = len(args) == 0
-	survey := plan.SurveyNodes(snapshot.Nodes)
-	all := []explain.Explanation{} // an empty list in JSON, not null
-	for _, svc := range services {
-		all = append(all, explain.Explain(snapshot, &survey, svc, options)...)
+	if f.preview != "" {
+		return f.printPreviews(c.OutOrStdout(), scene.previews(records, options.Mode), options)
 	}
-	return f.print(c.OutOrStdout(), all, options)
+	return f.print(c.OutOrStdout(), scene.explain(records, options), options)
 }
 
 // maxPrice keeps every bill a number that can be printed; nobody pays it.
@@ -118,10 +135,13 @@ const maxPrice = 1e6
 // options checks the flags.
 func (f *explainFlags) options() (explain.Options, error) {
 	o := explain.Options{Node: f.node, Price: f.price}
-	if f.mode != "" {
-		mode, err := topology.ParseMode(f.mode)
+	for flag, text := range map[string]string{"--mode": f.mode, "--preview": f.preview} { // one of them at most
+		if text == "" {
+			continue
+		}
+		mode, err := topology.ParseMode(text)
 		if err != nil {
-			return o, fmt.Errorf("--mode: %w", err)
+			return o, fmt.Errorf("%s: %w", flag, err)
 		}
 		o.Mode = mode
 	}
@@ -143,68 +163,77 @@ func (f *explainFlags) options() (explain.Options, error) {
 	}
 }
 
-// where names what was searched.
-func (f *explainFlags) where() string {
-	text := strings.Join(f.source.files, ", ")
-	if f.namespace != "" && !f.all {
-		return "namespace " + f.namespace + " of " + text
-	}
-	return text
-}
-
-// services finds the services that were asked for.
-func (f *explainFlags) services(s *topology.Snapshot, args []string) ([]*topology.Service, error) {
+// records finds the services that were asked for.
+func (f *explainFlags) records(s *scene, args []string) ([]*kubefeed.Record, error) {
 	if len(args) == 0 {
-		var services []*topology.Service
-		for _, svc := range s.Services {
-			if f.all || f.namespace == "" || svc.Namespace == f.namespace {
-				services = append(services, svc)
+		var records []*kubefeed.Record
+		for _, r := range s.Records {
+			if r.Service != nil && (f.all || s.namespace == "" || r.Name.Namespace == s.namespace) {
+				records = append(records, r)
 			}
 		}
-		return services, nil
+		return records, nil
 	}
-	text := args[0]
-	if f.namespace != "" && !strings.Contains(text, "/") {
-		text = f.namespace + "/" + text
-	}
-	name, err := agent.ParseService(text)
+	name, err := serviceName(args[0], s.namespace)
 	if err != nil {
 		return nil, err
 	}
-	if svc := s.Service(name); svc != nil {
-		return []*topology.Service{svc}, nil
+	if r := s.Record(name); r != nil && r.Service != nil {
+		return []*kubefeed.Record{r}, nil
 	}
-	names := make([]string, 0, len(s.Services))
-	for _, svc := range s.Services {
+	names := make([]string, 0, len(s.Snapshot.Services))
+	for _, svc := range s.Snapshot.Services {
 		names = append(names, svc.String())
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no service %s: the manifests hold no service at all", name)
+		return nil, fmt.Errorf("no service %s: %s no service with endpoints at all", name, s.holder)
 	}
-	return nil, fmt.Errorf("no service %s: did you mean %s?", name, strings.Join(topology.Near(name.String(), names), ", "))
+	return nil, unknownService(name, names)
 }
 
-func unknownNode(name string, s *topology.Snapshot) error {
-	near := s.NodesNear(name)
-	if len(near) == 0 {
-		return fmt.Errorf("no node is called %q: the manifests hold no node at all", name)
+// serviceName reads [NAMESPACE/]SERVICE.
+func serviceName(text, namespace string) (topology.ServiceName, error) {
+	if namespace != "" && !strings.Contains(text, "/") {
+		text = namespace + "/" + text
 	}
-	return fmt.Errorf("no node is called %q: did you mean %s?", name, strings.Join(near, ", "))
+	return agent.ParseService(text)
+}
+
+func unknownService(name topology.ServiceName, known []string) error {
+	return fmt.Errorf("no service %s: did you mean %s?", name, strings.Join(topology.Near(name.String(), known), ", "))
 }
 
 // print writes explanations as asked.
 func (f *explainFlags) print(w io.Writer, all []explain.Explanation, o explain.Options) error {
-	style := explain.Style{Wide: f.output == "wide", Colour: wantsColour(w)}
 	switch {
 	case f.output == "json" || f.output == "yaml":
 		return printData(w, f.output, struct {
 			Services []explain.Explanation `json:"services"`
 		}{all})
 	case o.Brief:
-		return explain.PrintList(w, all, style)
+		return explain.PrintList(w, all, f.style(w))
 	default:
-		return explain.Print(w, all, style)
+		return explain.Print(w, all, f.style(w))
 	}
+}
+
+// printPreviews writes previews as asked.
+func (f *explainFlags) printPreviews(w io.Writer, all []explain.Preview, o explain.Options) error {
+	switch {
+	case f.output == "json" || f.output == "yaml":
+		return printData(w, f.output, struct {
+			Previews []explain.Preview `json:"previews"`
+			Total    explain.Total     `json:"total"`
+		}{all, explain.Sum(all)})
+	case o.Brief:
+		return explain.PrintPreviews(w, all, f.style(w))
+	default:
+		return explain.PrintPreview(w, all, f.style(w))
+	}
+}
+
+func (f *explainFlags) style(w io.Writer) explain.Style {
+	return explain.Style{Wide: f.output == "wide", Colour: wantsColour(w)}
 }
 
 // printData writes a value for programs. YAML is made from the JSON, so that both have the same names.

@@ -17,12 +17,14 @@ func TestExplainAnswersFromFilesAndStandardInput(t *testing.T) {
 		{"127.0.0.4", 80, "zone-c"},
 	}})
 	for name, args := range map[string][]string{
-		"explain-service": {"explain", "shop/web", "-f", folder, "--traffic", "10MB/s"},
-		"explain-node":    {"explain", "web", "-n", "shop", "-f", folder, "--node", "node-b", "-o", "wide"},
-		"explain-mode":    {"explain", "shop/web", "-f", folder, "--mode", "Auto"},
-		"explain-list":    {"explain", "-A", "-f", folder},
-		"explain-yaml":    {"explain", "shop/web", "-f", folder, "-o", "yaml"},
-		"explain-json":    {"explain", "-n", "shop", "-f", folder, "-o", "json"},
+		"explain-service":      {"explain", "shop/web", "-f", folder, "--traffic", "10MB/s"},
+		"explain-node":         {"explain", "web", "-n", "shop", "-f", folder, "--node", "node-b", "-o", "wide"},
+		"explain-mode":         {"explain", "shop/web", "-f", folder, "--mode", "Auto"},
+		"explain-list":         {"explain", "-A", "-f", folder},
+		"explain-yaml":         {"explain", "shop/web", "-f", folder, "-o", "yaml"},
+		"explain-json":         {"explain", "-n", "shop", "-f", folder, "-o", "json"},
+		"explain-preview":      {"explain", "shop/web", "-f", folder, "--preview", "PreferSameZone", "-o", "wide"},
+		"explain-preview-list": {"explain", "-f", folder, "--preview", "Balanced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out, err := weir(t, "", args...)

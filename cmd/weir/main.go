@@ -22,20 +22,22 @@ const (
 
 func main() {
 	ctx, stop := ops.OnSignals(context.Background(), os.Exit)
-	status := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	status := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, program: os.Args[0]})
 	stop()
 	os.Exit(status)
 }
 
-// streams are a command's standard streams.
+// streams are a command's standard streams, and the program that it was called as.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	program  string // path of the file; empty: weir
 }
 
 // run executes weir with args and gives its exit status.
 func run(ctx context.Context, args []string, s streams) int {
 	root := rootCommand()
+	args = becomePlugin(root, s.program, args)
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	root.SetIn(s.in)
 	root.SetOut(s.out)

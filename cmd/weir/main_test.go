@@ -51,11 +51,15 @@ func TestEachCommandSaysHowItIsUsed(t *testing.T) {
 
 func TestAMistakeInTheCommandEndsWithStatus2(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
+	noCluster(t)
 	for args, want := range map[string]string{
-		"walk":                                                 `unknown command "walk" for "weir"`,
-		"explain --colour":                                     "unknown flag: --colour",
-		"explain a b":                                          "accepts at most 1 arg(s), received 2",
-		"explain":                                              "no manifests: give them with --filename (-f)",
+		"walk":                        `unknown command "walk" for "weir"`,
+		"explain --colour":            "unknown flag: --colour",
+		"explain a b":                 "accepts at most 1 arg(s), received 2",
+		"explain":                     "no cluster and no manifests",
+		"explain --manage some":       "--manage=some: want weir or all",
+		"explain -f x --preview Fair": `--preview: unknown distribution mode "Fair"`,
+		"explain -f x --preview Auto --mode Auto":              "[mode preview]",
 		"explain -f x -o xml":                                  "--output=xml: want table, wide, json or yaml",
 		"explain -f x --mode Fair":                             `unknown distribution mode "Fair"`,
 		"explain -f x --traffic much":                          `traffic "much": want an amount`,

@@ -1,12 +1,20 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 const rootLong = `weir keeps a Kubernetes Service's traffic in the client's zone for as long as the zone copes. When it does not,
 just the excess goes to the next-cheapest zone, and comes back when the load has gone.`
 
 const rootExample = `  # Who serves whom, why, what it costs and what would help
-  kubectl get nodes,services,endpointslices -A -o yaml | weir explain -f -
+  weir explain shop/web
+
+  # What mode Balanced would change in the whole cluster, before anything is written
+  weir explain -A --preview Balanced
 
   # Serve the manifests of a folder as the node worker-1 would, and follow their changes
   weir agent -f manifests/ --node worker-1
@@ -34,4 +42,26 @@ func rootCommand() *cobra.Command {
 		completionCommand(),
 	)
 	return root
+}
+
+// The names of weir's program as a plugin of kubectl, which finds plugins by their files' names
+// (https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/).
+const (
+	pluginName     = "kubectl-weir"
+	completionName = "kubectl_complete-weir" // kubectl asks it what may follow on its command line
+)
+
+// becomePlugin lets weir present itself as kubectl's plugin when it was called by that name, and gives the arguments that
+// it then has.
+func becomePlugin(root *cobra.Command, program string, args []string) []string {
+	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
+	case completionName:
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
+	case pluginName:
+	default:
+		return args
+	}
+	root.Use = pluginName
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl weir"}
+	return args
 }

@@ -21,9 +21,12 @@ type Options struct {
 
 // Explanation is a service in one family.
 type Explanation struct {
-	Plan  Plan  `json:"plan"`
-	Other *Plan `json:"other,omitempty"` // in Options.Mode
-	Node  *Node `json:"node,omitempty"`  // Options.Node's choice under Plan
+	Plan    Plan      `json:"plan"`
+	Other   *Plan     `json:"other,omitempty"`   // in Options.Mode
+	Node    *Node     `json:"node,omitempty"`    // Options.Node's choice under Plan
+	Cluster *Standing `json:"cluster,omitempty"` // how far a live cluster says Plan; nil: it was made from manifests
+	// Planned is what Plan shows, for who compares it with a cluster.
+	Planned plan.Plan `json:"-"`
 }
 
 // Node is what one node may use.
@@ -49,15 +52,10 @@ type Port struct {
 func Explain(s *topology.Snapshot, survey *plan.Survey, svc *topology.Service, o Options) []Explanation {
 	svc = withMode(svc, cmp.Or(svc.Mode, o.DefaultMode, topology.ModeBalanced))
 	var all []Explanation
-	for _, family := range topology.Families() {
-		has := slices.ContainsFunc(svc.Endpoints, func(e topology.Endpoint) bool { return e.Family() == family })
-		if !has && (len(svc.Endpoints) > 0 || family != topology.IPv4) {
-			continue
-		}
-		x := Explanation{}
+	for _, family := range families(svc) {
 		in := plan.InputOf(s, *survey, svc, family)
 		planned := plan.Compute(in)
-		x.Plan = o.view(in, &planned)
+		x := Explanation{Plan: o.view(in, &planned), Planned: planned}
 		if o.Mode != "" {
 			in.Service = withMode(svc, o.Mode)
 			other := plan.Compute(in)
@@ -70,6 +68,20 @@ func Explain(s *topology.Snapshot, survey *plan.Survey, svc *topology.Service, o
 		all = append(all, x)
 	}
 	return all
+}
+
+// families lists the families that a service has endpoints in; IPv4 when it has none at all.
+func families(svc *topology.Service) []topology.Family {
+	var has []topology.Family
+	for _, family := range topology.Families() {
+		if slices.ContainsFunc(svc.Endpoints, func(e topology.Endpoint) bool { return e.Family() == family }) {
+			has = append(has, family)
+		}
+	}
+	if len(has) == 0 {
+		return []topology.Family{topology.IPv4}
+	}
+	return has
 }
 
 func withMode(svc *topology.Service, m topology.Mode) *topology.Service {

@@ -4,37 +4,75 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
-// PrintList writes a line for each service and family.
+// PrintList writes a line for each service and family: as planned, and where a live cluster was read, how it stands.
 func PrintList(w io.Writer, all []Explanation, s Style) error {
 	p := &printer{w: w, colour: s.Colour}
-	names := []string{"SERVICE", "FAMILY", "MODE", "HINTS", "READY", "IN ZONE", "OVERLOAD", "COST"}
-	hasTraffic := len(all) > 0 && all[0].Plan.Traffic != nil
-	if hasTraffic {
-		names = append(names, "BILL", "WITHOUT HINTS")
+	if len(all) > 0 && all[0].Cluster != nil {
+		p.table(standings(all, s))
+		return p.err
 	}
-	hasOther := len(all) > 0 && all[0].Other != nil
-	if hasOther {
-		mode := string(all[0].Other.Mode)
-		names = append(names, mode+": HINTS", "IN ZONE", "OVERLOAD", "COST")
-	}
+	names := append([]string{"SERVICE", "FAMILY", "MODE", "HINTS", "READY", "IN ZONE", "OVERLOAD", "COST"}, extraNames(all)...)
 	rows := [][]cell{head(append(names, "WHY")...)}
 	for i := range all {
 		v := &all[i].Plan
 		row := append([]cell{text(v.Service), text(v.Family), text(string(v.Mode))}, v.figures()...)
-		if hasTraffic {
-			row = append(row,
-				text(fmt.Sprintf("$%.2f", v.Traffic.Dollars)), text(fmt.Sprintf("$%.2f", v.Traffic.WithoutHints)))
-		}
-		if hasOther {
-			other := all[i].Other.figures()
-			row = append(append(row, other[0]), other[2:]...)
-		}
+		row = append(row, all[i].extras()...)
 		rows = append(rows, append(row, text(v.short(s))))
 	}
 	p.table(rows)
 	return p.err
+}
+
+// standings makes the table of a live cluster. Overload and share are those of the hints that are there now.
+func standings(all []Explanation, s Style) [][]cell {
+	names := []string{"NAMESPACE", "NAME", "FAMILY", "MODE", "STATE", "REASON", "OVERLOAD", "IN ZONE"}
+	if s.Wide {
+		names = append(names, "OWNER", "ASKED BY", "READY", "SLICES", "PLANNED: OVERLOAD", "IN ZONE")
+	}
+	rows := [][]cell{head(append(append(names, extraNames(all)...), "WHY")...)}
+	for i := range all {
+		x := &all[i]
+		namespace, name, _ := strings.Cut(x.Plan.Service, "/")
+		code, why := x.why()
+		row := []cell{
+			text(namespace), text(name), text(x.Plan.Family), text(string(x.Plan.Mode)), x.Cluster.cell(), text(code),
+			overload(x.Cluster.Now.Overload), text(percent(x.Cluster.Now.InZone)),
+		}
+		if s.Wide {
+			row = append(row,
+				text(string(x.Cluster.Owner)), text(orDash(x.Cluster.AskedBy)), text(strconv.Itoa(x.Plan.Ready)),
+				text(strconv.Itoa(x.Cluster.Slices)), overload(x.Plan.Overload), text(percent(x.Plan.InZone)))
+		}
+		rows = append(rows, append(append(row, x.extras()...), text(why)))
+	}
+	return rows
+}
+
+// extraNames heads the columns of what was asked for besides the plan.
+func extraNames(all []Explanation) []string {
+	var names []string
+	if len(all) > 0 && all[0].Plan.Traffic != nil {
+		names = append(names, "BILL", "WITHOUT HINTS")
+	}
+	if len(all) > 0 && all[0].Other != nil {
+		names = append(names, string(all[0].Other.Mode)+": HINTS", "IN ZONE", "OVERLOAD", "COST")
+	}
+	return names
+}
+
+func (x *Explanation) extras() []cell {
+	var row []cell
+	if t := x.Plan.Traffic; t != nil {
+		row = append(row, text(fmt.Sprintf("$%.2f", t.Dollars)), text(fmt.Sprintf("$%.2f", t.WithoutHints)))
+	}
+	if x.Other != nil {
+		other := x.Other.figures()
+		row = append(append(row, other[0]), other[2:]...)
+	}
+	return row
 }
 
 // figures are what a list shows of a plan.

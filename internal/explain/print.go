@@ -31,6 +31,7 @@ func Print(w io.Writer, all []Explanation, s Style) error {
 
 func (p *printer) explanation(x *Explanation, s Style) {
 	p.summary(x)
+	p.standing(x.Cluster)
 	plans := []*Plan{&x.Plan}
 	if x.Other != nil {
 		plans = append(plans, x.Other)
@@ -67,7 +68,7 @@ func (p *printer) summary(x *Explanation) {
 	}
 	rows := [][]cell{
 		{{text: "SERVICE", tone: bold}, text(x.Plan.Service + " (" + x.Plan.Family + ")")},
-		line("MODE", func(v *Plan) cell { return text(string(v.Mode)) }),
+		line("MODE", func(v *Plan) cell { return text(x.mode(v)) }),
 		line("HINTS", hints),
 		line("IN ZONE", func(v *Plan) cell { return text(percent(v.InZone)) }),
 		line("OVERLOAD", func(v *Plan) cell { return overload(v.Overload) }),
@@ -83,7 +84,43 @@ func (p *printer) summary(x *Explanation) {
 			}),
 		)
 	}
-	p.table(rows)
+	p.table(append(rows, x.Cluster.rows(&x.Plan)...))
+}
+
+// mode says where a live cluster's service chose its mode, too.
+func (x *Explanation) mode(v *Plan) string {
+	if x.Cluster == nil || v != &x.Plan {
+		return string(v.Mode)
+	}
+	return x.Cluster.askedBy(v.Mode)
+}
+
+// rows write how a live cluster stands to a plan.
+func (s *Standing) rows(v *Plan) [][]cell {
+	if s == nil {
+		return nil
+	}
+	rows := [][]cell{
+		{{text: "OWNER", tone: bold}, text(string(s.Owner))},
+		{{text: "STATE", tone: bold}, s.cell()},
+	}
+	if !s.Now.agrees(v) {
+		rows = append(rows, []cell{{text: "NOW", tone: bold}, text(s.Now.line())})
+	}
+	return rows
+}
+
+// standing writes what a live cluster says besides.
+func (p *printer) standing(s *Standing) {
+	if s == nil {
+		return
+	}
+	p.lines("REFUSED", s.Refused)
+	var conditions []string
+	for _, c := range s.Conditions {
+		conditions = append(conditions, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	p.lines("CONDITIONS", conditions)
 }
 
 func (p *printer) zones(v *Plan, s Style) {
@@ -185,25 +222,25 @@ func (p *printer) endpoints(v *Plan) {
 	p.table(rows)
 }
 
-func (e *Endpoint) hints() string {
-	var names []string
-	for _, z := range e.ForZones {
-		names = append(names, string(z))
-	}
-	for _, n := range e.ForNodes {
-		names = append(names, "@"+n)
-	}
-	return orDash(strings.Join(names, ","))
-}
+func (e *Endpoint) hints() string { return Hints{e.ForZones, e.ForNodes}.String() }
 
 // list writes reasons under a title, a line for each.
 func (p *printer) list(title string, reasons []reason.Reason) {
-	if len(reasons) == 0 {
+	texts := make([]string, 0, len(reasons))
+	for _, r := range reasons {
+		texts = append(texts, r.String())
+	}
+	p.lines(title, texts)
+}
+
+// lines writes texts under a title; nothing when there are none.
+func (p *printer) lines(title string, texts []string) {
+	if len(texts) == 0 {
 		return
 	}
 	p.print("\n" + p.paint(cell{text: title, tone: bold}) + "\n")
-	for _, r := range reasons {
-		p.print("  " + r.String() + "\n")
+	for _, line := range texts {
+		p.print("  " + line + "\n")
 	}
 }
 

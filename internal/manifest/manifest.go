@@ -48,6 +48,8 @@ func (o Options) maxBytes() int64 {
 // Result is what manifests say.
 type Result struct {
 	Snapshot topology.Snapshot
+	// Objects are what the Snapshot was made from, each name once, in the order of the files.
+	Objects convert.Objects
 	// Problems are what is wrong with objects, in the order of the files, each with the file and line of the field.
 	Problems []convert.Problem
 	// Skipped counts the objects of kinds that weir has no use for, by apiVersion and kind as in "apps/v1 Deployment".
@@ -92,6 +94,7 @@ func build(files []file, o Options) (Result, error) {
 	}
 	return Result{
 		Snapshot: topology.NewSnapshot(nodes, services, o.Costs),
+		Objects:  r.objects,
 		Problems: r.problems,
 		Skipped:  r.skipped,
 	}, nil

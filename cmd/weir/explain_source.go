@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/explain"
+	"github.com/weir-lb/weir/internal/kube/convert"
+	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
+	"github.com/weir-lb/weir/internal/manifest"
+)
+
+// scene is what explain looks at: manifests, or a live cluster.
+type scene struct {
+	kubefeed.State
+	live      bool   // it is a cluster's
+	namespace string // that the user asked for; empty: all
+	survey    plan.Survey
+	problems  []convert.Problem
+	holder    string // who holds the objects, as in "the manifests hold"
+}
+
+// scene reads what is to be explained: manifests where they are named, else the cluster.
+func (f *explainFlags) scene(c *cobra.Command, args []string) (*scene, error) {
+	if len(f.source.files) > 0 {
+		source, read, err := f.source.source(c.InOrStdin())
+		if err != nil {
+			return nil, err
+		}
+		c.SilenceUsage = true
+		result, err := manifest.Read(source, read)
+		if err != nil {
+			return nil, err
+		}
+		s := sceneOf(&result)
+		s.namespace = f.cluster.overrides.Context.Namespace
+		return s, nil
+	}
+	read, err := f.live(c)
+	if err != nil {
+		return nil, err
+	}
+	c.SilenceUsage = true
+	config, namespace, err := f.cluster.config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of the API server %s: %w", config.Host, err)
+	}
+	reader := &clusterReader{client: client}
+	stop := reader.showProgress(c.ErrOrStderr())
+	objects, err := f.objects(c.Context(), reader, namespace, args)
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	s := read.scene(objects)
+	s.namespace = namespace
+	return s, nil
+}
+
+// objects reads from the cluster what args ask for.
+func (f *explainFlags) objects(ctx context.Context, r *clusterReader, namespace string, args []string) (*convert.Objects, error) {
+	switch {
+	case len(args) > 0:
+		name, err := serviceName(args[0], namespace)
+		if err != nil {
+			return nil, err
+		}
+		return r.one(ctx, name)
+	case f.all:
+		return r.list(ctx, corev1.NamespaceAll)
+	default:
+		return r.list(ctx, namespace)
+	}
+}
+
+// live checks the flags that say how services are read.
+func (f *explainFlags) live(c *cobra.Command) (liveOptions, error) {
+	o, err := f.source.options()
+	if err != nil {
+		return liveOptions{}, err
+	}
+	r := liveOptions{costs: o.Costs}
+	if c.Flags().Changed(manageFlag) {
+		r.manage, r.defaultMode = f.source.manage, o.Convert.Default
+	}
+	if c.Flags().Changed(defaultFlag) {
+		r.defaultMode = o.Convert.Default
+	}
+	return r, nil
+}
+
+// explain explains services.
+func (s *scene) explain(records []*kubefeed.Record, o explain.Options) []explain.Explanation {
+	all := []explain.Explanation{} // an empty list in JSON, not null
+	for _, r := range records {
+		for _, x := range explain.Explain(&s.Snapshot, &s.survey, r.Service, o) {
+			if s.live {
+				x.Cluster = s.standing(r, &x.Planned)
+			}
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// previews tells what another mode would change, and counts what the controller would write.
+func (s *scene) previews(records []*kubefeed.Record, to topology.Mode) []explain.Preview {
+	all := []explain.Preview{} // an empty list in JSON, not null
+	for _, r := range records {
+		for _, p := range explain.Previews(&s.Snapshot, &s.survey, r.Service, to) {
+			own := family(r.Slices, p.Planned.Family)
+			p.Slices, p.Writes = len(own), edited(own, r, &p.Planned)
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// maxWarnings is how many warnings about objects a person reads before looking for the answer.
+const maxWarnings = 20
+
+// warn tells what is wrong with the objects.
+func (s *scene) warn(c *cobra.Command) {
+	for i, p := range s.problems {
+		if i == maxWarnings {
+			c.PrintErrf("warning: %d more like these\n", len(s.problems)-i)
+			return
+		}
+		c.PrintErrln("warning: " + p.String())
+	}
+}
+
+func (s *scene) unknownNode(name string) error {
+	near := s.Snapshot.NodesNear(name)
+	if len(near) == 0 {
+		return fmt.Errorf("no node is called %q: %s no node at all", name, s.holder)
+	}
+	return fmt.Errorf("no node is called %q: did you mean %s?", name, strings.Join(near, ", "))
+}
+
+// where names what was searched.
+func (f *explainFlags) where(s *scene) string {
+	text := strings.Join(f.source.files, ", ")
+	if s.live {
+		text = "the cluster"
+	}
+	if s.namespace != "" && !f.all {
+		return "namespace " + s.namespace + " of " + text
+	}
+	return text
+}
+
+// sceneOf makes a scene of manifests.
+func sceneOf(r *manifest.Result) *scene {
+	s := &scene{problems: r.Problems, holder: "the manifests hold"}
+	s.Snapshot = r.Snapshot
+	bySlice := slicesByService(r.Objects.Slices)
+	for _, object := range r.Objects.Services {
+		name := nameOf(object)
+		s.Records = append(s.Records, &kubefeed.Record{
+			Name: name, Object: object, Slices: bySlice[name], Service: r.Snapshot.Service(name),
+		})
+	}
+	s.settle()
+	return s
+}
+
+// liveOptions say how the services of a live cluster are read.
+type liveOptions struct {
+	manage      string        // weir, all, or empty: whoever owns a service now
+	defaultMode topology.Mode // unset: what the cluster does with a service that does not ask
+	costs       topology.Costs
+}
+
+// scene makes a scene of a live cluster's objects.
+//
+// A service is weir's when it carries weir's label, or when its slices show that weir writes them. The mode that the mark
+// on them names takes the place of one that the service does not name, or names badly; without a mark that is none.
+func (r liveOptions) scene(objects *convert.Objects) *scene {
+	s := &scene{live: true, holder: "the cluster holds"}
+	var nodes []topology.Node
+	for _, n := range objects.Nodes {
+		node, problems := convert.Node(n)
+		nodes = append(nodes, node)
+		s.problems = append(s.problems, problems...)
+	}
+	zones := convert.ZonesOf(nodes)
+	bySlice := slicesByService(objects.Slices)
+	var services []*topology.Service
+	for _, object := range objects.Services {
+		record := r.record(object, bySlice[nameOf(object)])
+		s.Records = append(s.Records, record)
+		if record.Service != nil {
+			var problems []convert.Problem
+			record.Service.Endpoints, problems = convert.Slices(record.Slices, zones)
+			record.Problems = append(record.Problems, problems...)
+			services = append(services, record.Service)
+		}
+		s.problems = append(s.problems, record.Problems...)
+	}
+	s.Snapshot = topology.NewSnapshot(nodes, services, r.costs)
+	s.settle()
+	return s
+}
+
+// settle sorts the records, and surveys the nodes.
+func (s *scene) settle() {
+	slices.SortFunc(s.Records, func(a, b *kubefeed.Record) int { return a.Name.Compare(b.Name) })
+	s.survey = plan.SurveyNodes(s.Snapshot.Nodes)
+}
+
+// record reads a Service, but for its endpoints.
+func (r liveOptions) record(object *corev1.Service, list []*discoveryv1.EndpointSlice) *kubefeed.Record {
+	o := convert.Options{ManageAll: r.manage != manageWeir, Default: r.defaultMode}
+	mark, marked := marked(list)
+	if o.Default == topology.ModeUnset {
+		o.Default = mark
+	}
+	svc, problems := convert.Service(object, o)
+	record := &kubefeed.Record{
+		Name: nameOf(object), Object: object, Slices: list, Service: svc,
+		Asked: convert.AskedBy(object, o), Problems: problems,
+	}
+	_, err := topology.ParseMode(object.Labels[api.LabelDistribution])
+	labelled := record.Asked == convert.AskedByLabel && err == nil
+	switch r.manage {
+	case manageAll:
+		record.Managed = true
+	case manageWeir:
+		record.Managed = labelled
+	default:
+		record.Managed = labelled || marked
+	}
+	return record
+}
+
+// marked tells whether weir writes these slices, and in which mode.
+func marked(list []*discoveryv1.EndpointSlice) (topology.Mode, bool) {
+	found := false
+	for _, s := range list {
+		value, ok := s.Annotations[api.AnnotationHints]
+		if mode, err := topology.ParseMode(value); ok && err == nil {
+			return mode, true
+		}
+		_, labelled := s.Labels[api.LabelDistribution]
+		found = found || ok || labelled
+	}
+	return topology.ModeDisabled, found
+}
+
+func slicesByService(list []*discoveryv1.EndpointSlice) map[topology.ServiceName][]*discoveryv1.EndpointSlice {
+	grouped := make(map[topology.ServiceName][]*discoveryv1.EndpointSlice)
+	for _, s := range list {
+		name := topology.ServiceName{Namespace: namespaceOf(s.Namespace), Name: s.Labels[api.LabelServiceName]}
+		grouped[name] = append(grouped[name], s)
+	}
+	return grouped
+}
+
+func nameOf(s *corev1.Service) topology.ServiceName {
+	return topology.ServiceName{Namespace: namespaceOf(s.Namespace), Name: s.Name}
+}
+
+// namespaceOf gives the namespace of an object; a manifest may leave it out.
+func namespaceOf(s string) string {
+	if s == "" {
+		return corev1.NamespaceDefault
+	}
+	return s
+}

@@ -1,0 +1,144 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// Owner says who writes the hints of a service.
+type Owner string
+
+// The owners.
+const (
+	OwnerWeir   Owner = "weir"   // weir's controller and webhook
+	OwnerNative Owner = "native" // whoever manages the EndpointSlices: as a rule the built-in controller
+)
+
+// State says how far the EndpointSlices of a service say its plan.
+type State string
+
+// The states.
+const (
+	Programmed State = "programmed" // they do, and consumers follow hints
+	Pending    State = "pending"    // some do not yet
+	NoHints    State = "noHints"    // they carry none, and none are planned
+)
+
+// Standing is how a live cluster stands to a plan. Its JSON names are promised (docs/guide/explain.md).
+type Standing struct {
+	Owner      Owner       `json:"owner"`
+	AskedBy    string      `json:"askedBy,omitempty"` // label, annotation or field; empty: the service asks for nothing
+	State      State       `json:"state"`
+	Slices     int         `json:"slices"`               // EndpointSlices of the family
+	Pending    int         `json:"pending"`              // of them: do not say the plan yet
+	Now        Figures     `json:"now"`                  // what the hints on the EndpointSlices come to
+	Refused    []string    `json:"refused,omitempty"`    // wishes that are not followed, and why
+	Conditions []Condition `json:"conditions,omitempty"` // weir's conditions on the Service
+}
+
+// Condition is a condition that weir's controller wrote on a Service.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Blames  bool   `json:"-"` // it says why the EndpointSlices do not say the plan
+}
+
+// NewStanding compares a cluster with a plan: now is what plan.Observe sees, and so many slices do not say the plan.
+func NewStanding(owner Owner, now *plan.Plan, slices, pending int) *Standing {
+	s := &Standing{Owner: owner, Slices: slices, Pending: pending, Now: FiguresOf(now), State: NoHints}
+	switch {
+	case pending > 0:
+		s.State = Pending
+	case now.Hinted:
+		s.State = Programmed
+	}
+	return s
+}
+
+// Figures are what a plan comes to, or the hints that are there now.
+type Figures struct {
+	Hinted   bool            `json:"hinted"`
+	InZone   float64         `json:"inZone"`   // of all requests
+	Overload float64         `json:"overload"` // of the most loaded zone
+	Cost     float64         `json:"cost"`     // of a mean request
+	Reasons  []reason.Reason `json:"reasons"`
+}
+
+// FiguresOf sums a plan up.
+func FiguresOf(p *plan.Plan) Figures {
+	f := Figures{
+		Hinted: p.Hinted, InZone: float64(p.InZone), Cost: float64(p.Cost),
+		Reasons: append([]reason.Reason{}, p.Reasons...),
+	}
+	for i := range p.Zones {
+		f.Overload = max(f.Overload, p.Zones[i].Overload)
+	}
+	return f
+}
+
+// refusedCode stands in a list where a wish is refused; conditions use it too.
+const refusedCode = "Refused"
+
+// why gives a code and a text for the state of a service: a wish that is refused, else why slices lag behind, else why
+// the cluster does other than the plan, else the plan's first reason.
+func (x *Explanation) why() (code, text string) {
+	s := x.Cluster
+	if len(s.Refused) > 0 {
+		return refusedCode, s.Refused[0]
+	}
+	if s.State == Pending {
+		for _, c := range s.Conditions {
+			if c.Blames {
+				return c.Reason, c.Message
+			}
+		}
+	}
+	reasons := x.Plan.Reasons
+	if s.Owner == OwnerNative && s.Now.Hinted != x.Plan.Hinted && len(s.Now.Reasons) > 0 {
+		reasons = s.Now.Reasons
+	}
+	if len(reasons) == 0 {
+		return "-", ""
+	}
+	return string(reasons[0].Code), reasons[0].String()
+}
+
+// cell prints the state.
+func (s *Standing) cell() cell {
+	switch s.State {
+	case Programmed:
+		return cell{text: "programmed", tone: good}
+	case Pending:
+		return cell{text: fmt.Sprintf("pending %d/%d slices", s.Pending, s.Slices), tone: warn}
+	default:
+		return text("no hints")
+	}
+}
+
+// line prints figures in one line.
+func (f *Figures) line() string {
+	hinted := "no hints"
+	if f.Hinted {
+		hinted = "hints"
+	}
+	return fmt.Sprintf("%s, %s in zone, overload %s, cost %.2f", hinted, percent(f.InZone), overload(f.Overload).text, f.Cost)
+}
+
+// agrees tells whether what is there now is what is planned, as far as a person would see.
+func (f *Figures) agrees(p *Plan) bool {
+	planned := Figures{Hinted: p.Hinted, InZone: p.InZone, Overload: p.Overload, Cost: p.Cost}
+	return planned.line() == f.line()
+}
+
+// askedBy says where a mode comes from, for people.
+func (s *Standing) askedBy(m topology.Mode) string {
+	if s.AskedBy == "" {
+		return string(m)
+	}
+	return fmt.Sprintf("%s (by %s)", m, s.AskedBy)
+}
