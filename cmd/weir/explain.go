@@ -178,7 +178,11 @@ func (f *explainFlags) records(s *scene, args []string) ([]*kubefeed.Record, err
 	if err != nil {
 		return nil, err
 	}
-	if r := s.Record(name); r != nil && r.Service != nil {
+	switch r := s.Record(name); {
+	case r == nil:
+	case r.Service == nil:
+		return nil, fmt.Errorf("service %s is of type ExternalName: an alias has no endpoints to explain", name)
+	default:
 		return []*kubefeed.Record{r}, nil
 	}
 	names := make([]string, 0, len(s.Snapshot.Services))
@@ -186,7 +190,7 @@ func (f *explainFlags) records(s *scene, args []string) ([]*kubefeed.Record, err
 		names = append(names, svc.String())
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no service %s: %s no service with endpoints at all", name, s.holder)
+		return nil, fmt.Errorf("no service %s: %s no service at all", name, s.holder)
 	}
 	return nil, unknownService(name, names)
 }

@@ -105,7 +105,7 @@ func TestWhatAClusterRefusesIsTold(t *testing.T) {
 			[]string{"explain", "wob", "-n", "empty"},
 			[]string{"no service empty/wob in the cluster"},
 		},
-		"an alias":             {nil, []string{"explain", "alias"}, []string{"no service shop/alias"}},
+		"an alias":             {nil, []string{"explain", "alias"}, []string{"service shop/alias is of type ExternalName"}},
 		"a node":               {nil, []string{"explain", "web", "--node", "node-x"}, []string{`no node is called "node-x": did you mean node-a`}},
 		"a context":            {nil, []string{"explain", "--context", "none"}, []string{"read the kubeconfig: context"}},
 		"a server that is off": {nil, []string{"explain", "-s", "http://127.0.0.1:1"}, []string{"list nodes: ", "connection refused"}},

@@ -204,12 +204,13 @@ func (r liveOptions) scene(objects *convert.Objects) *scene {
 	for _, object := range objects.Services {
 		record := r.record(object, bySlice[nameOf(object)])
 		s.Records = append(s.Records, record)
-		if record.Service != nil {
-			var problems []convert.Problem
-			record.Service.Endpoints, problems = convert.Slices(record.Slices, zones)
-			record.Problems = append(record.Problems, problems...)
-			services = append(services, record.Service)
+		if record.Service == nil { // an alias is nothing to warn of: nobody wrote it for weir
+			continue
 		}
+		var problems []convert.Problem
+		record.Service.Endpoints, problems = convert.Slices(record.Slices, zones)
+		record.Problems = append(record.Problems, problems...)
+		services = append(services, record.Service)
 		s.problems = append(s.problems, record.Problems...)
 	}
 	s.Snapshot = topology.NewSnapshot(nodes, services, r.costs)

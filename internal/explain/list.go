@@ -55,7 +55,11 @@ func standings(all []Explanation, s Style) [][]cell {
 func extraNames(all []Explanation) []string {
 	var names []string
 	if len(all) > 0 && all[0].Plan.Traffic != nil {
-		names = append(names, "BILL", "WITHOUT HINTS")
+		bill := "BILL"
+		if all[0].Cluster != nil { // the columns before speak of now
+			bill = "PLANNED: BILL"
+		}
+		names = append(names, bill, "WITHOUT HINTS")
 	}
 	if len(all) > 0 && all[0].Other != nil {
 		names = append(names, string(all[0].Other.Mode)+": HINTS", "IN ZONE", "OVERLOAD", "COST")

@@ -135,9 +135,9 @@ func (f *Figures) agrees(p *Plan) bool {
 	return planned.line() == f.line()
 }
 
-// askedBy says where a mode comes from, for people.
+// askedBy says where a mode comes from, for people; not where the service asked for something that is refused.
 func (s *Standing) askedBy(m topology.Mode) string {
-	if s.AskedBy == "" {
+	if s.AskedBy == "" || len(s.Refused) > 0 {
 		return string(m)
 	}
 	return fmt.Sprintf("%s (by %s)", m, s.AskedBy)
