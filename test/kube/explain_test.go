@@ -1,0 +1,170 @@
+//go:build e2e
+
+package kube_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/test/kube"
+)
+
+// row finds the line of a table that begins with these words and gives its columns.
+func row(t *testing.T, table string, words ...string) []string {
+	t.Helper()
+	for line := range strings.Lines(table) {
+		if fields := strings.Fields(line); len(fields) >= len(words) && slices.Equal(fields[:len(words)], words) {
+			return regexp.MustCompile(" {3,}").Split(strings.TrimSpace(line), -1)
+		}
+	}
+	t.Fatalf("no row of %q in\n%s", words, table)
+	return nil
+}
+
+// preview is what the test reads of weir explain --preview -o json.
+type preview struct {
+	Previews []struct {
+		Slices, Writes int
+		Endpoints      []struct {
+			Address string
+			Then    struct{ ForZones []string }
+		}
+	}
+}
+
+func TestExplainTellsHowAClusterStands(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(1, "zone-a", "zone-b", "zone-c")
+	dns := c.Deploy(kube.AppOptions{
+		Namespace: "shop", Name: "dns", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
+		Pods: map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1},
+	})
+	web := c.Deploy(kube.AppOptions{
+		Namespace: "shop", Name: "web", Labels: map[string]string{api.LabelDistribution: "Balanced"},
+		Pods: map[string]int{"zone-a": 5, "zone-b": 1, "zone-c": 1},
+	})
+	dns.Settled(3)
+	web.Settled(7)
+	admin := []string{"--kubeconfig", c.AdminKubeconfig()}
+	explain := func(args ...string) string {
+		out, err := c.RunWeir(append(append([]string{"explain"}, args...), admin...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+
+	table := explain("-A")
+	for service, want := range map[string]string{"dns": "programmed", "web": "pending 1/1 slices"} {
+		if got := row(t, table, "shop", service); got[4] != want {
+			t.Errorf("%s: want %s, got %q", service, want, got)
+		}
+	}
+	if got := row(t, table, "default", "kubernetes"); got[4] != "no hints" {
+		t.Errorf("nobody hints the API server, yet explain says %q", got)
+	}
+	if got := kubectlWeir(t, c, "explain", "-A"); got != table {
+		t.Errorf("kubectl weir says\n%sand weir\n%s", got, table)
+	}
+
+	c.StopControllerManager() // it would take hints off that it did not write
+	var then preview
+	decode(t, explain("shop/web", "--preview", "Balanced", "-o", "json"), &then)
+	if p := then.Previews[0]; len(p.Endpoints) != 7 || p.Writes != 1 || p.Slices != 1 {
+		t.Fatalf("want 7 endpoints changed by 1 write, got %+v", p)
+	}
+	hint(t, c, web, &then)
+	if got := row(t, explain("-n", "shop"), "shop", "web"); got[4] != "programmed" || got[7] != "67 %" {
+		t.Errorf("what the preview said was written, yet explain says %q", got)
+	}
+	decode(t, explain("shop/web", "--preview", "Balanced", "-o", "json"), &then)
+	if p := then.Previews[0]; len(p.Endpoints) != 0 || p.Writes != 0 {
+		t.Errorf("nothing is left to do, yet the preview says %+v", p)
+	}
+	if got := row(t, explain("-A", "--preview", "Disabled"), "shop", "dns"); !slices.Contains(got, "PreferSameZone → Disabled") {
+		t.Errorf("dns would be disabled, yet the preview says %q", got)
+	}
+}
+
+// hint writes what a preview says, as weir's controller would.
+func hint(t *testing.T, c *kube.Cluster, app *kube.App, then *preview) {
+	t.Helper()
+	hints := make(map[string]*discoveryv1.EndpointHints)
+	for _, e := range then.Previews[0].Endpoints {
+		hints[e.Address] = new(discoveryv1.EndpointHints)
+		for _, z := range e.Then.ForZones {
+			hints[e.Address].ForZones = append(hints[e.Address].ForZones, discoveryv1.ForZone{Name: z})
+		}
+	}
+	for _, s := range app.Slices() {
+		if s.Annotations == nil {
+			s.Annotations = make(map[string]string)
+		}
+		s.Annotations[api.AnnotationHints] = "Balanced"
+		for i := range s.Endpoints {
+			s.Endpoints[i].Hints = hints[s.Endpoints[i].Addresses[0]]
+		}
+		if _, err := c.Client.DiscoveryV1().EndpointSlices(s.Namespace).Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kubectlWeir runs kubectl weir, with weir installed as a plugin, and gives all that is printed.
+func kubectlWeir(t *testing.T, c *kube.Cluster, args ...string) string {
+	t.Helper()
+	plugins := t.TempDir()
+	if err := os.Symlink(c.WeirProgram(), filepath.Join(plugins, "kubectl-weir")); err != nil {
+		t.Fatal(err)
+	}
+	kubectl := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBE_BIN"), "kubectl"), append([]string{"weir"}, args...)...)
+	kubectl.Env = append(os.Environ(), "PATH="+plugins, "KUBECONFIG="+c.AdminKubeconfig())
+	out, err := kubectl.CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl weir %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func decode(t *testing.T, text string, value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), value); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+}
+
+func TestExplainSaysWhichPermissionIsMissing(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(1, "zone-a", "zone-b")
+	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 1, "zone-b": 1}})
+	app.Settled(2)
+	args := []string{"explain", "-n", "shop", "--kubeconfig", c.Kubeconfig("jane")}
+	_, err := c.RunWeir(args...)
+	if err == nil {
+		t.Fatal("jane may read nothing, yet she was answered")
+	}
+	for _, want := range []string{
+		"list nodes (check: kubectl auth can-i list nodes)",
+		"list services in namespace shop",
+		"list endpointslices.discovery.k8s.io in namespace shop",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+	}
+	c.Kubectl("create", "clusterrole", "weir-explain", "--verb=get,list",
+		"--resource=nodes,services,endpointslices.discovery.k8s.io")
+	c.Kubectl("create", "clusterrolebinding", "weir-explain", "--clusterrole=weir-explain", "--user=jane")
+	c.Until("the role is in force", func() error { _, err = c.RunWeir(args...); return err })
+}
