@@ -35,7 +35,7 @@ type ZoneChange struct {
 
 // ZoneFigures are what hints come to for one zone.
 type ZoneFigures struct {
-	Endpoints int     `json:"endpoints"` // ready, that the zone's clients are to use
+	Endpoints int     `json:"endpoints"` // that the zone's clients use
 	InZone    float64 `json:"inZone"`    // of the requests that start here
 	Overload  float64 `json:"overload"`  // of the most loaded endpoint that lives here; -1: idle
 }
@@ -104,7 +104,13 @@ func compare(now *plan.Plan, then plan.Plan) Preview {
 }
 
 func zoneFigures(z *plan.ZonePlan) ZoneFigures {
-	return ZoneFigures{Endpoints: z.Allotted, InZone: float64(z.InZone), Overload: z.Overload}
+	f := ZoneFigures{InZone: float64(z.InZone), Overload: z.Overload}
+	for _, share := range z.Endpoints {
+		if share > 0 {
+			f.Endpoints++
+		}
+	}
+	return f
 }
 
 // Sum adds previews up; a service of two families counts once.
