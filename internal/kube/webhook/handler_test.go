@@ -14,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -55,7 +56,7 @@ func patched(tb testing.TB, r *admissionv1.AdmissionReview, a *admissionv1.Admis
 		tb.Fatalf("apply %s: %v", a.Patch, err)
 	}
 	s := new(discoveryv1.EndpointSlice)
-	if err := json.Unmarshal(object, s); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(object, s); err != nil {
 		tb.Fatal(err)
 	}
 	return s
@@ -282,7 +283,7 @@ func FuzzHandler(f *testing.F) {
 			return
 		}
 		var sent admissionv1.AdmissionReview
-		if err := json.Unmarshal([]byte(body), &sent); err != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(body), &sent); err != nil || sent.Request == nil {
 			return // what is wrong is in the old object, which is not read
 		}
 		a := allowed(t, w, string(sent.Request.UID))
