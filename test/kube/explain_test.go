@@ -54,8 +54,8 @@ func TestExplainTellsHowAClusterStands(t *testing.T) {
 		Namespace: "shop", Name: "web", Labels: map[string]string{api.LabelDistribution: "Balanced"},
 		Pods: map[string]int{"zone-a": 5, "zone-b": 1, "zone-c": 1},
 	})
-	dns.Settled(3)
-	web.Settled(7)
+	dns.Settled()
+	web.Settled()
 	admin := []string{"--kubeconfig", c.AdminKubeconfig()}
 	explain := func(args ...string) string {
 		out, err := c.RunWeir(append(append([]string{"explain"}, args...), admin...)...)
@@ -148,7 +148,7 @@ func TestExplainSaysWhichPermissionIsMissing(t *testing.T) {
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(1, "zone-a", "zone-b")
 	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 1, "zone-b": 1}})
-	app.Settled(2)
+	app.Settled()
 	args := []string{"explain", "-n", "shop", "--kubeconfig", c.Kubeconfig("jane")}
 	_, err := c.RunWeir(args...)
 	if err == nil {
