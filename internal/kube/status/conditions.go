@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
@@ -39,7 +40,7 @@ func (r *Reporter) write(ctx context.Context, s *corev1.Service, m *memory, want
 	_, err := r.services.Services(s.Namespace).ApplyStatus(ctx, applied(s, want),
 		metav1.ApplyOptions{FieldManager: api.FieldManager, Force: true})
 	r.metrics.conditionWrites.WithLabelValues(kindOf(err).label()).Inc()
-	if kindOf(err) == stale {
+	if kindOf(err) == stale || isAnother(err) {
 		return nil // the Service is gone, or is another one by now, which is reported when it is seen
 	}
 	if err != nil {
@@ -47,6 +48,13 @@ func (r *Reporter) write(ctx context.Context, s *corev1.Service, m *memory, want
 	}
 	m.told = told{conditions: want, version: s.ResourceVersion}
 	return nil
+}
+
+// isAnother tells whether the API server refused a write because a Service of the same name took the place of the one
+// that was looked at: it then calls the UID immutable.
+func isAnother(err error) bool {
+	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return ok && cause.Field == "metadata.uid"
 }
 
 // ours picks weir's conditions.

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -300,9 +301,16 @@ func TestConditionsThatCannotBeWrittenAreTriedAgain(t *testing.T) {
 }
 
 func TestAServiceThatIsGoneIsNoError(t *testing.T) {
-	s := newStage(t, topology.ModePreferSameZone, 1, 1)
-	s.refuse(apierrors.NewNotFound(schema.GroupResource{Resource: "services"}, "web"))
-	if err := s.reporter.Report(context.Background(), s.decide(), status.Outcome{Slices: 1}); err != nil {
-		t.Fatal(err)
+	uid := field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "u1", "field is immutable")}
+	for what, err := range map[string]error{
+		"gone":              apierrors.NewNotFound(schema.GroupResource{Resource: "services"}, "web"),
+		"another by now":    apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", uid),
+		"changed meanwhile": apierrors.NewConflict(schema.GroupResource{Resource: "services"}, "web", errors.New("changed")),
+	} {
+		s := newStage(t, topology.ModePreferSameZone, 1, 1)
+		s.refuse(err)
+		if err := s.reporter.Report(context.Background(), s.decide(), status.Outcome{Slices: 1}); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
