@@ -47,7 +47,11 @@ func Edit(s *discoveryv1.EndpointSlice, d *plans.Decision) []Op {
 			ops = append(ops, op)
 		}
 	}
-	return append(ops, mark(s, d, remain)...)
+	want := topology.ModeUnset
+	if remain && d.Record.Managed {
+		want = d.Record.Service.Mode
+	}
+	return append(ops, mark(s, want)...)
 }
 
 // edit gives the operation that makes endpoint i, which has the given hints, carry those that are wanted.
@@ -97,23 +101,18 @@ func spell(h topology.Hints) *discoveryv1.EndpointHints {
 	return spelt
 }
 
-// mark gives the operations that put weir's mark on a slice that keeps hints, or take it off.
-func mark(s *discoveryv1.EndpointSlice, d *plans.Decision, isHinted bool) []Op {
+// mark gives the operations that make a slice carry the mark that is wanted; empty: none.
+func mark(s *discoveryv1.EndpointSlice, want topology.Mode) []Op {
 	path := "/metadata/annotations/" + strings.ReplaceAll(api.AnnotationHints, "/", "~1")
 	have, marked := s.Annotations[api.AnnotationHints]
-	if !d.Record.Managed || !isHinted {
-		if marked {
-			return []Op{{Op: "remove", Path: path}}
-		}
-		return nil
-	}
-	mode := string(d.Record.Service.Mode)
 	switch {
-	case have == mode:
+	case want == topology.ModeUnset && marked:
+		return []Op{{Op: "remove", Path: path}}
+	case want == topology.ModeUnset || have == string(want):
 		return nil
 	case len(s.Annotations) == 0: // an empty map is left out of the JSON that the patch is applied to
-		return []Op{{Op: "add", Path: "/metadata/annotations", Value: map[string]string{api.AnnotationHints: mode}}}
+		return []Op{{Op: "add", Path: "/metadata/annotations", Value: map[string]string{api.AnnotationHints: string(want)}}}
 	default:
-		return []Op{{Op: "add", Path: path, Value: mode}}
+		return []Op{{Op: "add", Path: path, Value: string(want)}}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-lb/weir/internal/kube/status"
 )
 
-func resource(name string) schema.GroupResource {
-	return schema.GroupResource{Group: "discovery.k8s.io", Resource: name}
+func endpointSlices() schema.GroupResource {
+	return schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
 }
 
 func TestConditionsSayWhatTheServiceComesTo(t *testing.T) {
@@ -253,7 +253,7 @@ func TestOneReportThatASliceIsBehindDoesNotShow(t *testing.T) {
 	s.report(status.Outcome{Slices: 2, Written: 2})
 	for _, o := range []status.Outcome{
 		{Slices: 2, Pending: 1},
-		{Slices: 2, Pending: 1, Err: apierrors.NewConflict(resource("endpointslices"), "web-1", errors.New("changed"))},
+		{Slices: 2, Pending: 1, Err: apierrors.NewConflict(endpointSlices(), "web-1", errors.New("changed"))},
 		{Slices: 2, Pending: 1, Err: apierrors.NewTooManyRequestsError("slow down")},
 		{Slices: 2},
 	} {
@@ -276,7 +276,7 @@ func TestOneReportThatASliceIsBehindDoesNotShow(t *testing.T) {
 func TestARefusalThatLastsShowsAtOnce(t *testing.T) {
 	s := newStage(t, topology.ModePreferSameZone, 1, 1)
 	s.report(status.Outcome{Slices: 1})
-	forbidden := apierrors.NewForbidden(resource("endpointslices"), "web-1", errors.New("no such role"))
+	forbidden := apierrors.NewForbidden(endpointSlices(), "web-1", errors.New("no such role"))
 	s.report(status.Outcome{Slices: 1, Pending: 1, Err: errors.Join(apierrors.NewTooManyRequestsError("x"), forbidden)})
 	equal(t, "conditions", []string{"Accepted=True Accepted", "Programmed=False WriteRefused"}, s.short())
 	s.report(status.Outcome{Slices: 1, Written: 1})

@@ -220,12 +220,12 @@ func TestWhoDoesNotAskHearsOfFailuresOnly(t *testing.T) {
 	equal(t, "events", []string(nil), s.report(done()))
 	s.endpoints()
 	equal(t, "events", []string(nil), s.report(done()))
-	failure := status.Outcome{Slices: 1, Pending: 1, Err: apierrors.NewForbidden(resource("endpointslices"), "web-1", errors.New("no"))}
+	failure := status.Outcome{Slices: 1, Pending: 1, Err: apierrors.NewForbidden(endpointSlices(), "web-1", errors.New("no"))}
 	equal(t, "events", 1, len(s.report(failure)))
 }
 
 func TestRefusalsOfTheAPIAreToldOnce(t *testing.T) {
-	slices := resource("endpointslices")
+	slices := endpointSlices()
 	cases := map[string]error{
 		"403":     apierrors.NewForbidden(slices, "web-1", errors.New("no such role")),
 		"422":     apierrors.NewInvalid(schema.GroupKind{Group: slices.Group, Kind: "EndpointSlice"}, "web-1", nil),
@@ -253,7 +253,7 @@ func TestRefusalsOfTheAPIAreToldOnce(t *testing.T) {
 func TestAConflictIsToldWhenLookingAgainDidNotHelp(t *testing.T) {
 	s := newStage(t, topology.ModePreferSameZone, 1, 1, 1)
 	s.report(done())
-	conflict := status.Outcome{Slices: 1, Pending: 1, Err: apierrors.NewConflict(resource("endpointslices"), "web-1", errors.New("changed"))}
+	conflict := status.Outcome{Slices: 1, Pending: 1, Err: apierrors.NewConflict(endpointSlices(), "web-1", errors.New("changed"))}
 	for range 3 {
 		equal(t, "events of one conflict", []string(nil), s.report(conflict))
 		equal(t, "events after it", []string(nil), s.report(done()))

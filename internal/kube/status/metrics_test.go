@@ -86,13 +86,13 @@ weir_services{mode="PreferSameZone",reason="NoEndpoints"} 1
 
 func TestSyncsAndWritesAreCounted(t *testing.T) {
 	s := newStage(t, topology.ModeAuto, 2, 2, 2)
-	conflict := apierrors.NewConflict(resource("endpointslices"), "web-1", errors.New("changed"))
+	conflict := apierrors.NewConflict(endpointSlices(), "web-1", errors.New("changed"))
 	s.report(status.Outcome{Slices: 3, Pending: 1, Written: 2, Err: conflict})
 	s.report(status.Outcome{Slices: 3, Written: 1})
 	s.report(status.Outcome{Slices: 3, Pending: 3, Err: apierrors.NewInternalError(errors.New("etcd"))})
 	s.reporter.Wrote(3*time.Millisecond, nil)
 	s.reporter.Wrote(3*time.Millisecond, conflict)
-	s.reporter.Wrote(3*time.Millisecond, errors.Join(conflict, apierrors.NewForbidden(resource("endpointslices"), "web-1", nil)))
+	s.reporter.Wrote(3*time.Millisecond, errors.Join(conflict, apierrors.NewForbidden(endpointSlices(), "web-1", nil)))
 	s.gathers(`
 # HELP endpoint_slice_controller_endpointslices_changed_per_sync EndpointSlices written in one look at a service.
 # TYPE endpoint_slice_controller_endpointslices_changed_per_sync histogram

@@ -90,6 +90,8 @@ func slice(family discoveryv1.AddressType, ready ...int) *discoveryv1.EndpointSl
 }
 
 // Eventf keeps an event as text.
+//
+//nolint:revive // argument-limit: events.EventRecorder has it so.
 func (s *stage) Eventf(regarding, _ runtime.Object, kind, reason, action, note string, args ...any) {
 	s.t.Helper()
 	if svc, ok := regarding.(*corev1.Service); !ok || svc.Name != "web" || action == "" || len(action) > 128 {
