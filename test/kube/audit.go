@@ -3,9 +3,13 @@ package kube
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,17 +24,30 @@ type Write struct {
 	At       time.Time
 }
 
+// audit is how far the audit log was read.
+type audit struct {
+	mu     sync.Mutex
+	offset int64
+	writes []Write
+}
+
 // Writes gives all writes since the cluster started, whoever asked for them and however they were answered, in the order
-// of the answers. A write that changes nothing is among them.
+// of the answers. A write that changes nothing is among them. It only reads what is new since it was asked before.
 //
 // Source: the API server's audit log.
 func (c *Cluster) Writes() []Write {
 	c.tb.Helper()
-	text, err := os.ReadFile(c.auditPath())
+	c.audit.mu.Lock()
+	defer c.audit.mu.Unlock()
+	file, err := os.Open(c.auditPath())
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	var writes []Write
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.NewSectionReader(file, c.audit.offset, math.MaxInt64-c.audit.offset))
+	if err != nil {
+		c.tb.Fatal(err)
+	}
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasSuffix(line, "\n") {
 			break // being written
@@ -39,9 +56,10 @@ func (c *Cluster) Writes() []Write {
 		if err != nil {
 			c.tb.Fatal(err)
 		}
-		writes = append(writes, w)
+		c.audit.writes = append(c.audit.writes, w)
+		c.audit.offset += int64(len(line))
 	}
-	return writes
+	return slices.Clone(c.audit.writes)
 }
 
 func parseWrite(line string) (Write, error) {

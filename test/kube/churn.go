@@ -12,7 +12,7 @@ import (
 // Churn replaces pods of the app, at random, perSecond of them, until stop is called, which tells how many were replaced.
 // Each keeps its zone, so that the counts by zone stay as they are but for moments. Stop before scaling the app.
 func (a *App) Churn(perSecond float64, random *rand.Rand) (stop func() int) {
-	tb := a.cluster.tb
+	tb := a.Cluster.tb
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
 	zones := a.zones()

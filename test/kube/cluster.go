@@ -61,6 +61,7 @@ type Cluster struct {
 
 	nodes     nodes
 	routes    routes
+	audit     audit
 	podNumber atomic.Uint32
 	weirOnce  sync.Once
 }
@@ -122,7 +123,9 @@ func (c *Cluster) connect() {
 	}
 	c.Admin.QPS = -1 // no limit: tests make many objects
 	c.Admin.UserAgent = "weir-test"
-	if c.Client, err = kubernetes.NewForConfig(c.Admin); err != nil {
+	quick := rest.CopyConfig(c.Admin)
+	quick.ContentType = "application/vnd.kubernetes.protobuf" // much less work than JSON for both sides
+	if c.Client, err = kubernetes.NewForConfig(quick); err != nil {
 		c.tb.Fatal(err)
 	}
 }
@@ -164,9 +167,10 @@ func (c *Cluster) StartAPIServer() {
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		"--egress-selector-config-file=" + c.writeEgress(),
 		"--audit-policy-file=" + c.writeAuditPolicy(), "--audit-log-path=" + c.auditPath(), "--audit-log-mode=blocking",
+		"--audit-log-maxsize=1000000", // in MiB: never starts another file
 	}, c.options.APIServer...)})
 	until(c.tb, "the API server is ready", Limit, func() error {
-		if err := c.apiServer.running(); err != nil {
+		if err := c.apiServer.Running(); err != nil {
 			c.tb.Fatal(err)
 		}
 		return c.Client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(c.tb.Context()).Error()
@@ -194,10 +198,10 @@ func (c *Cluster) StartControllerManager() {
 		"--authorization-always-allow-paths=/healthz,/metrics",
 	}, c.options.ControllerManager...)})
 	until(c.tb, "kube-controller-manager is healthy", Limit, func() error {
-		if err := c.manager.running(); err != nil {
+		if err := c.manager.Running(); err != nil {
 			c.tb.Fatal(err)
 		}
-		_, err := fetch(c.tb.Context(), fmt.Sprintf("https://127.0.0.1:%d/healthz", c.managerPort), "")
+		_, err := c.Fetch(fmt.Sprintf("https://127.0.0.1:%d/healthz", c.managerPort), "")
 		return err
 	})
 }
@@ -230,4 +234,10 @@ func (c *Cluster) Apply(path string) {
 func (c *Cluster) Until(what string, holds func() error) time.Duration {
 	c.tb.Helper()
 	return until(c.tb, what, Limit, holds)
+}
+
+// UntilWithin is Until with a limit of its own.
+func (c *Cluster) UntilWithin(limit time.Duration, what string, holds func() error) time.Duration {
+	c.tb.Helper()
+	return until(c.tb, what, limit, holds)
 }

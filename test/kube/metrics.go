@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -15,7 +14,7 @@ type Samples map[string]float64
 
 // Scrape reads a metrics page. The token may be empty; a server's certificate is not checked.
 func (c *Cluster) Scrape(url, token string) (Samples, error) {
-	text, err := fetch(c.tb.Context(), url, token)
+	text, err := c.Fetch(url, token)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +63,10 @@ func containsAll(text string, parts []string) bool {
 	return true
 }
 
-// fetch reads a page of a program of the test.
-func fetch(ctx context.Context, url, token string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// Fetch reads a page of a program of the test. The token may be empty; a server's certificate is not checked. A status
+// other than 200 is an error.
+func (c *Cluster) Fetch(url, token string) (string, error) {
+	request, err := http.NewRequestWithContext(c.tb.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
 	}

@@ -40,20 +40,14 @@ func (c *Cluster) Nodes(count int, zones ...string) []string {
 func (c *Cluster) Node(zone, cpu string) string {
 	c.tb.Helper()
 	name, number := c.nodes.add(zone)
-	node := newNode(name, zone)
-	status := nodeStatus(number, cpu)
-	created, err := c.Client.CoreV1().Nodes().Create(c.tb.Context(), node, metav1.CreateOptions{})
-	if err != nil {
+	if _, err := c.Client.CoreV1().Nodes().Create(c.tb.Context(), NewNode(name, zone, cpu, number), metav1.CreateOptions{}); err != nil {
 		c.tb.Fatalf("create node %s: %v", name, err)
-	}
-	created.Status = status
-	if _, err := c.Client.CoreV1().Nodes().UpdateStatus(c.tb.Context(), created, metav1.UpdateOptions{}); err != nil {
-		c.tb.Fatalf("set the status of node %s: %v", name, err)
 	}
 	return name
 }
 
-func newNode(name, zone string) *corev1.Node {
+// NewNode is a ready node, as its kubelet would register it. The zone may be empty; its addresses follow from number.
+func NewNode(name, zone, cpu string, number uint32) *corev1.Node {
 	labels := map[string]string{
 		corev1.LabelHostname: name, corev1.LabelTopologyRegion: region,
 		corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
@@ -63,6 +57,7 @@ func newNode(name, zone string) *corev1.Node {
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Status:     nodeStatus(number, cpu),
 	}
 }
 

@@ -112,23 +112,29 @@ func (p *Process) Log() string {
 	return string(text)
 }
 
-// RSS is the memory of the process that is resident now, in bytes.
-func (p *Process) RSS() (int64, error) {
+// Memory is how much of the process is resident now, and was at most, in bytes.
+func (p *Process) Memory() (resident, peak int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for line := range strings.Lines(string(text)) {
 		var kibibytes int64
 		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &kibibytes); err == nil {
-			return kibibytes << 10, nil
+			resident = kibibytes << 10
+		}
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kibibytes); err == nil {
+			peak = kibibytes << 10
 		}
 	}
-	return 0, fmt.Errorf("%s tells no resident memory", p.Name)
+	if resident == 0 || peak == 0 {
+		return 0, 0, fmt.Errorf("%s tells no resident memory", p.Name)
+	}
+	return resident, peak, nil
 }
 
-// running is an error when the process has ended.
-func (p *Process) running() error {
+// Running is an error when the process has ended.
+func (p *Process) Running() error {
 	select {
 	case <-p.done:
 		return fmt.Errorf("%s ended: %w", p.Name, errors.Join(p.err, errors.New("see its log")))

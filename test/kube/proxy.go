@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A Proxy is kube-proxy as it runs on one node: in a network namespace of its own, where each pod address answers too. What
@@ -40,16 +43,47 @@ func (c *Cluster) Proxy(node string) *Proxy {
 	p.configure()
 	p.relay()
 	p.answer()
-	p.process = c.start(command{name: "kube-proxy-" + node, program: filepath.Join(c.programs, "kube-proxy"), inside: p.namespace, args: append([]string{
+	zoned := p.zoned()
+	for range startLimit {
+		before := p.start()
+		if !zoned || p.knowsZone(before) {
+			return p
+		}
+		p.process.Kill()
+	}
+	c.tb.Fatalf("kube-proxy on %s did not learn its node's zone in %d starts", node, startLimit)
+	return nil
+}
+
+// kube-proxy 1.36.3 does not always learn its node's zone, and then ignores the hints for zones for good: it adds the
+// handler of the node's labels to an informer that already runs, and what that tells before the next line registers the
+// proxier is lost (NewNodeTopologyConfig and RegisterEventHandler in its server.go). It is started again until it says
+// that it knows. This can go when kube-proxy registers the proxier first: then nothing is ever started twice.
+const (
+	startLimit = 10              // one start in about ten misses the zone
+	zoneLimit  = 5 * time.Second // after its first rules; it takes milliseconds, and another start does no harm
+	zoneKnown  = "Updated proxier node topology labels"
+)
+
+// start starts kube-proxy and waits until it has programmed the namespace. It gives how long its log was before.
+func (p *Proxy) start() int {
+	c := p.cluster
+	c.tb.Helper()
+	before := 0
+	if p.process != nil {
+		before = len(p.process.Log())
+	}
+	p.process = c.start(command{name: "kube-proxy-" + p.Node, program: filepath.Join(c.programs, "kube-proxy"), inside: p.namespace, args: append([]string{
 		"--kubeconfig=" + c.Kubeconfig(userProxy),
 		"--proxy-mode=nftables",
-		"--hostname-override=" + node,
+		"--hostname-override=" + p.Node,
 		"--conntrack-max-per-core=0",             // a namespace may not change the limit of the kernel
 		"--healthz-bind-address=127.0.0.1:10256", // the namespace's own loopback
 		"--metrics-bind-address=127.0.0.1:10249",
+		"--v=4", // tells when it knows the zone
 	}, c.options.Proxy...)})
-	c.Until("kube-proxy on "+node+" has programmed the default Service", func() error {
-		if err := p.process.running(); err != nil {
+	c.Until("kube-proxy on "+p.Node+" has programmed the default Service", func() error {
+		if err := p.process.Running(); err != nil {
 			c.tb.Fatal(err)
 		}
 		rules, err := p.rules()
@@ -61,7 +95,27 @@ func (c *Cluster) Proxy(node string) *Proxy {
 		}
 		return nil
 	})
-	return p
+	return before
+}
+
+// zoned tells whether the node has a zone to learn.
+func (p *Proxy) zoned() bool {
+	p.cluster.tb.Helper()
+	node, err := p.cluster.Client.CoreV1().Nodes().Get(p.cluster.tb.Context(), p.Node, metav1.GetOptions{})
+	if err != nil {
+		p.cluster.tb.Fatal(err)
+	}
+	return node.Labels[corev1.LabelTopologyZone] != ""
+}
+
+// knowsZone waits until kube-proxy says in its log, from there on, for both families that it has learnt its zone.
+func (p *Proxy) knowsZone(from int) bool {
+	for deadline := time.Now().Add(zoneLimit); time.Now().Before(deadline); time.Sleep(pollPause) {
+		if strings.Count(p.process.Log()[from:], zoneKnown) >= 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // configure gives the namespace the node's addresses, routes for what leaves it, and makes every pod address local, so

@@ -22,9 +22,9 @@ import (
 const connections = 150
 
 // chosen is what weir says that a client on a node uses of a Service, from the hints that the API server holds now.
-func chosen(t *testing.T, c *kube.Cluster, a *kube.App, address netip.AddrPort, node string) []netip.AddrPort {
+func chosen(t *testing.T, a *kube.App, address netip.AddrPort, node string) []netip.AddrPort {
 	t.Helper()
-	list, err := c.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	list, err := a.Cluster.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +58,13 @@ func chosen(t *testing.T, c *kube.Cluster, a *kube.App, address netip.AddrPort, 
 
 // agrees waits until kube-proxy has programmed what weir chooses, for each family, and sees that connections reach just
 // that. It gives how many endpoints of each family that are.
-func agrees(t *testing.T, c *kube.Cluster, a *kube.App, p *kube.Proxy) []int {
+func agrees(t *testing.T, a *kube.App, p *kube.Proxy) []int {
 	t.Helper()
 	var counts []int
 	for _, address := range a.Addresses() {
 		var want []netip.AddrPort
-		c.Until(fmt.Sprintf("kube-proxy on %s has programmed what weir chooses for %s at %s", p.Node, a.Name, address), func() error {
-			want = chosen(t, c, a, address, p.Node)
+		a.Cluster.Until(fmt.Sprintf("kube-proxy on %s has programmed what weir chooses for %s at %s", p.Node, a.Name, address), func() error {
+			want = chosen(t, a, address, p.Node)
 			got, err := p.Programmed(address)
 			if err == nil && !slices.Equal(want, got) {
 				err = fmt.Errorf("weir chooses %v, kube-proxy has programmed %v", want, got)
@@ -87,10 +87,10 @@ func agrees(t *testing.T, c *kube.Cluster, a *kube.App, p *kube.Proxy) []int {
 }
 
 // settledHints waits until the pods are listed and as many endpoints of both families together carry hints.
-func settledHints(t *testing.T, c *kube.Cluster, a *kube.App, hinted int) {
+func settledHints(t *testing.T, a *kube.App, hinted int) {
 	t.Helper()
 	a.Settled()
-	c.Until(fmt.Sprintf("%d endpoints of %s are hinted", hinted, a.Name), func() error {
+	a.Cluster.Until(fmt.Sprintf("%d endpoints of %s are hinted", hinted, a.Name), func() error {
 		got := 0
 		for _, e := range a.Endpoints() {
 			if e.Hinted() {
@@ -137,9 +137,9 @@ func TestKubeProxyProgramsWhatWeirChoosesFromTheBuiltInHints(t *testing.T) {
 				Namespace: "shop", Name: k.name, Distribution: k.distribution, Annotations: k.annotations, Pods: k.pods,
 				Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 			})
-			settledHints(t, c, app, 2*k.hinted)
+			settledHints(t, app, 2*k.hinted)
 			for i, p := range proxies {
-				if got := agrees(t, c, app, p); !slices.Equal(got, []int{k.want[i], k.want[i]}) {
+				if got := agrees(t, app, p); !slices.Equal(got, []int{k.want[i], k.want[i]}) {
 					t.Errorf("a client on %s has %v endpoints of the families, want %d of each", p.Node, got, k.want[i])
 				}
 			}
@@ -158,7 +158,7 @@ func TestKubeProxyFollowsReadinessAndZonesAsWeirDoes(t *testing.T) {
 	step := func(what string, want int) {
 		t.Helper()
 		app.Settled()
-		if got := agrees(t, c, app, p); !slices.Equal(got, []int{want}) {
+		if got := agrees(t, app, p); !slices.Equal(got, []int{want}) {
 			t.Errorf("%s: a client in zone-a has %v endpoints, want %d", what, got, want)
 		}
 	}
@@ -200,7 +200,7 @@ func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
 	if _, err := c.Client.DiscoveryV1().EndpointSlices("shop").Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := agrees(t, c, app, p); !slices.Equal(got, []int{1}) {
+	if got := agrees(t, app, p); !slices.Equal(got, []int{1}) {
 		t.Errorf("a client in zone-a has %v endpoints, want 1", got)
 	}
 	if got, err := p.Connect(app.Addresses()[0], 1); err != nil || got[0].Addr() != netip.MustParseAddr("10.244.77.2") {
