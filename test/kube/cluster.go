@@ -75,7 +75,7 @@ func Start(tb testing.TB, o Options) *Cluster {
 	}
 	c := &Cluster{tb: tb, options: o, programs: programs(tb), folder: folder(tb)}
 	c.authority = newAuthority(tb, c.folder)
-	if err := errors.Join(c.authority.server("server"), c.authority.user("tokens", pkix.Name{CommonName: "tokens"})); err != nil {
+	if err := errors.Join(c.authority.server("server", "kubernetes", "kubernetes.default", "kubernetes.default.svc"), c.authority.user("tokens", pkix.Name{CommonName: "tokens"})); err != nil {
 		tb.Fatal(err)
 	}
 	c.etcdPort, c.apiPort, c.managerPort = c.Port(), c.Port(), c.Port()

@@ -68,14 +68,14 @@ func certificate(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-// server writes the certificate of the API server.
-func (a *authority) server(name string) error {
+// server writes the certificate of a server on loopback that has these names, too, as the files name.pem and name.key.
+func (a *authority) server(name string, dnsNames ...string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
 	c := certificate(pkix.Name{CommonName: name})
-	c.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+	c.DNSNames = append(dnsNames, "localhost")
 	c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	return a.issue(name, c, key)
 }
@@ -148,6 +148,27 @@ func (c *Cluster) ServiceAccountKubeconfig(namespace, name string) string {
 	c.tb.Helper()
 	return c.Kubeconfig("system:serviceaccount:"+namespace+":"+name,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace)
+}
+
+// ServerCertificate gives the files of a certificate, and of its key, for a server that the API server calls as the Service.
+// CA signs it.
+func (c *Cluster) ServerCertificate(namespace, service string) (certificate, key string) {
+	c.tb.Helper()
+	dnsName := service + "." + namespace + ".svc"
+	if err := c.authority.server(dnsName, dnsName); err != nil {
+		c.tb.Fatal(err)
+	}
+	return c.authority.path(dnsName + ".pem"), c.authority.path(dnsName + ".key")
+}
+
+// CA is the certificate of the cluster's authority, in PEM.
+func (c *Cluster) CA() []byte {
+	c.tb.Helper()
+	text, err := os.ReadFile(c.authority.path("ca.pem"))
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	return text
 }
 
 // Token gives a bearer token of a ServiceAccount that is in the cluster.
