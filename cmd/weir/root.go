@@ -36,6 +36,7 @@ func rootCommand() *cobra.Command {
 	root.SetUsageFunc(usage)
 	root.AddCommand(
 		agentCommand(),
+		controllerCommand(),
 		explainCommand(),
 		demoCommand(),
 		versionCommand(),

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/control"
+	"github.com/weir-lb/weir/internal/kube/convert"
+	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
+	"github.com/weir-lb/weir/internal/kube/webhook"
+	"github.com/weir-lb/weir/internal/manifest"
+	"github.com/weir-lb/weir/internal/ops"
+)
+
+const controllerLong = `Plan the services of a cluster and write the hints of the plan to their EndpointSlices, which kube-proxy and
+weir's agents follow. With --manage=weir it writes only those services that carry the label weir.dev/distribution. Of several
+replicas one writes; all answer the webhook, which puts the hints on slices as others write them.
+
+It writes hints, the annotation weir.dev/hints on the slices that have them, the conditions weir.dev/* of Services, and events.
+
+--cleanup takes all of that back but the events, and ends: with status 0 if nothing is left. It first takes the webhooks out of
+the configuration --webhook-configuration, because they would put the hints back (deploy weir again to have them back), then
+waits up to a minute for the controllers to stop, and goes through the cluster until it finds nothing. It deletes nothing.`
+
+const controllerExample = `  # See what would be written, and write nothing
+  weir controller --dry-run
+
+  # Control the cluster of a kubeconfig from this machine, without the webhook
+  weir controller --context staging --webhook=false --leader-elect=false
+
+  # Write the hints of all services, those that ask for nothing in mode PreferSameZone
+  weir controller --manage=all --default-distribution=PreferSameZone
+
+  # See what weir has written, and take it back
+  weir controller --cleanup --dry-run
+  weir controller --cleanup`
+
+// Where a controller listens unless told otherwise. The admin pages are on loopback, because they ask nobody who they
+// are, and on the port next to the agent's.
+const (
+	defaultControllerAdmin = "127.0.0.1:9903"
+	defaultHealth          = ":8081"
+)
+
+// controllerFlags are the command's flags as typed.
+type controllerFlags struct {
+	cluster     clusterFlags
+	log         logFlags
+	gates       *gateFlag
+	manage      string
+	defaultMode string
+	costs       string
+	workers     int
+	election    control.LeaderElection
+	hasWebhook  bool
+	webhook     webhook.Options
+	metrics     string
+	health      string
+	admin       string
+	profiling   bool
+	cleanup     bool
+	dryRun      bool
+	output      string
+}
+
+// controllerCommand makes weir controller.
+func controllerCommand() *cobra.Command {
+	gates, err := newGateFlag()
+	if err != nil {
+		panic(err) // the gates are ours and do not depend on anything
+	}
+	f := controllerFlags{gates: gates}
+	c := &cobra.Command{
+		Use:     "controller",
+		Short:   "Write the hints of a cluster's services",
+		Long:    controllerLong,
+		Example: controllerExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	for _, g := range []flagGroup{f.cluster.group(), f.services(), f.replicas(), f.webhooks(), f.operation()} {
+		g.addTo(c)
+	}
+	return c
+}
+
+func (f *controllerFlags) services() flagGroup {
+	g := group("Services")
+	g.StringVar(&f.manage, "manage", "weir",
+		"whose hints to write: weir (services with the label weir.dev/distribution) or all (the native annotations and "+
+			"spec.trafficDistribution count, too)")
+	g.StringVar(&f.defaultMode, "default-distribution", string(topology.ModeBalanced),
+		"with --manage=all, distribution mode of services that ask for none: "+modeNames())
+	g.StringVar(&f.costs, "costs", "",
+		"file with the costs between zones; without it 1 between zones of a region, 4 between regions, "+
+			"2 more into another cluster")
+	g.Var(f.gates, "feature-gates", gatesUsage)
+	return g
+}
+
+func (f *controllerFlags) replicas() flagGroup {
+	g := group("Replicas")
+	e := &f.election
+	g.BoolVar(&e.On, "leader-elect", true, "let only one replica at a time write; without it there must be only one")
+	g.DurationVar(&e.LeaseDuration, "leader-elect-lease-duration", control.DefaultLeaseDuration,
+		"how long a leader that went silent still counts")
+	g.DurationVar(&e.RenewDeadline, "leader-elect-renew-deadline", control.DefaultRenewDeadline,
+		"how long a leader tries to renew its lease before it ends itself")
+	g.DurationVar(&e.RetryPeriod, "leader-elect-retry-period", control.DefaultRetryPeriod, "time between tries to get or renew the lease")
+	g.StringVar(&e.Namespace, "leader-elect-resource-namespace", "",
+		"namespace of the Lease (default: $POD_NAMESPACE, else "+control.DefaultNamespace+")")
+	g.StringVar(&e.Name, "leader-elect-resource-name", control.DefaultLease, "name of the Lease")
+	g.IntVar(&f.workers, "concurrent-service-syncs", control.DefaultWorkers,
+		"services looked at in parallel; slices are written for one after the other")
+	return g
+}
+
+func (f *controllerFlags) webhooks() flagGroup {
+	g := group("Webhook")
+	g.BoolVar(&f.hasWebhook, "webhook", true, "serve the webhook that puts hints on EndpointSlices as others write them")
+	g.StringVar(&f.webhook.Address, "webhook-bind-address", webhook.DefaultAddress, "where the webhook is served, over TLS")
+	g.StringVar(&f.webhook.CertDir, "webhook-cert-dir", "",
+		"folder with tls.crt and tls.key, which somebody else renews (default: weir makes its own, in the Secret "+
+			webhook.DefaultSecret+")")
+	g.StringVar(&f.webhook.Configuration, "webhook-configuration", webhook.DefaultConfiguration,
+		"MutatingWebhookConfiguration that is given weir's certificate authority, and that --cleanup disarms")
+	return g
+}
+
+func (f *controllerFlags) operation() flagGroup {
+	g := group("Operation")
+	g.StringVar(&f.metrics, "metrics-bind-address", "",
+		"where /metrics is, over TLS, for those whom the API server lets read it (:8443); empty: nowhere")
+	g.StringVar(&f.health, "health-probe-bind-address", defaultHealth, "where /readyz and /livez are; empty: nowhere")
+	g.StringVar(&f.admin, "admin-bind-address", defaultControllerAdmin,
+		"where /services, /plans, /metrics, /readyz and /livez are, without authentication; empty: nowhere")
+	g.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof there, too")
+	f.log.addTo(g)
+	g.BoolVar(&f.cleanup, "cleanup", false, "take everything back that weir wrote to the cluster, and end; stop the controllers first")
+	g.BoolVar(&f.dryRun, "dry-run", false, "print what would be written, or with --cleanup taken back; write nothing, and end")
+	g.StringVarP(&f.output, "output", "o", "table", "of --dry-run: table, json or yaml")
+	return g
+}
+
+// run does what is asked for.
+func (f *controllerFlags) run(c *cobra.Command) error {
+	options, err := f.resolve()
+	if err != nil {
+		return err
+	}
+	logger, err := f.log.logger(c.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	c.SilenceUsage = true
+	config, err := f.cluster.config()
+	if err != nil {
+		return err
+	}
+	klog.SetSlogLogger(logger) // client-go's
+	crlog.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	options.Logger = logger
+	switch {
+	case f.cleanup:
+		return f.clean(c, config)
+	case f.dryRun:
+		options.Feed.Logger = logger
+		return f.preview(c, config, options.Feed)
+	}
+	logger.Info("starting", "version", ops.ReadBuild().Version, slog.Group("config", settings(c.Flags())...))
+	return f.control(c.Context(), config, options)
+}
+
+// control constructs the parts and runs them.
+//
+// Metrics go to the registry of controller-runtime, which holds its own, those of client-go, the runtime's and the
+// process's, and which its server shows.
+func (f *controllerFlags) control(ctx context.Context, config *rest.Config, o control.Options) error {
+	if err := metrics.Registry.Register(ops.NewBuildInfo(ops.ReadBuild())); err != nil {
+		return err
+	}
+	o.Registerer = metrics.Registry
+	controller, err := control.New(config, o)
+	if err != nil {
+		return err
+	}
+	var parts []ops.Part
+	if f.admin != "" {
+		admin, err := ops.ListenAdmin(ctx, f.admin, ops.AdminOptions{
+			Gatherer: metrics.Registry,
+			Ready:    []ops.Check{{Name: "plans", Probe: controller.Ready}},
+			Pprof:    f.profiling,
+			Pages:    controllerPages(controller, o.Logger),
+			Logger:   o.Logger,
+		})
+		if err != nil {
+			return err
+		}
+		o.Logger.Info("admin pages", "address", "http://"+admin.Addr().String())
+		parts = append(parts, ops.Part{Name: "admin", Run: admin.Run})
+	}
+	return ops.Run(ctx, append(parts, ops.Part{Name: "controller", Run: controller.Run})...)
+}
+
+// resolve checks the flags and makes the controller's options of them.
+func (f *controllerFlags) resolve() (control.Options, error) {
+	o := control.Options{
+		LeaderElection: f.election, Workers: f.workers, MetricsAddress: f.metrics, HealthAddress: f.health,
+	}
+	var err error
+	if o.Feed, err = f.feed(); err != nil {
+		return o, err
+	}
+	namespace := os.Getenv("POD_NAMESPACE")
+	o.LeaderElection.Namespace = cmp.Or(o.LeaderElection.Namespace, namespace)
+	if f.hasWebhook {
+		w := f.webhook
+		w.Namespace = namespace
+		o.Webhook = &w
+	}
+	if f.workers < 1 {
+		return o, &usageError{fmt.Errorf("--concurrent-service-syncs=%d: want at least 1", f.workers)}
+	}
+	switch f.output {
+	case "table", "json", "yaml":
+	default:
+		return o, &usageError{fmt.Errorf("--output=%s: want table, json or yaml", f.output)}
+	}
+	if f.cleanup && f.output != "table" {
+		return o, &usageError{errors.New("--cleanup prints lines: leave --output out")}
+	}
+	return o, nil
+}
+
+// feed says what to watch and how it is read.
+func (f *controllerFlags) feed() (kubefeed.Options, error) {
+	var o kubefeed.Options
+	if f.manage != "weir" && f.manage != "all" {
+		return o, &usageError{fmt.Errorf("--manage=%s: want weir or all", f.manage)}
+	}
+	mode, err := topology.ParseMode(f.defaultMode)
+	if err != nil {
+		return o, &usageError{fmt.Errorf("--default-distribution: %w", err)}
+	}
+	o.Convert = convert.Options{ManageAll: f.manage == "all", Default: mode, Strategies: overflow.Names(), Gates: f.gates.closed()}
+	if f.costs != "" {
+		o.Costs, err = manifest.ReadCosts(f.costs)
+	}
+	return o, err
+}

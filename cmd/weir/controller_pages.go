@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/explain"
+	"github.com/weir-lb/weir/internal/kube/control"
+	"github.com/weir-lb/weir/internal/kube/plans"
+)
+
+// controlled is a service as the controller sees it. Its JSON names are promised (docs/guide/controller.md).
+type controlled struct {
+	Service  string   `json:"service"` // namespace/name
+	Managed  bool     `json:"managed"`
+	Asked    string   `json:"asked"`          // label, annotation, field; empty: nowhere
+	Mode     string   `json:"mode,omitempty"` // empty: there is no Service, or one without endpoints of its own
+	Slices   int      `json:"endpointSlices"`
+	Problems []string `json:"problems"`
+}
+
+func controlledService(d *plans.Decision) controlled {
+	r := d.Record
+	c := controlled{
+		Service: r.Name.String(), Managed: r.Managed, Asked: string(r.Asked), Slices: len(r.Slices), Problems: []string{},
+	}
+	if r.Service != nil {
+		c.Mode = string(r.Service.Mode)
+	}
+	for _, p := range r.Problems {
+		c.Problems = append(c.Problems, p.String())
+	}
+	return c
+}
+
+// planViews shows the plans of decisions, as weir explain -o json does.
+func planViews(decisions []*plans.Decision, survey *plan.Survey) []explain.Plan {
+	views := []explain.Plan{} // an empty list in JSON, not null
+	for _, d := range decisions {
+		for i := range d.Plans {
+			views = append(views, explain.View(&d.Plans[i], survey))
+		}
+	}
+	return views
+}
+
+// controllerPages are the admin pages of a controller.
+func controllerPages(c *control.Controller, logger *slog.Logger) map[string]http.Handler {
+	page := func(answer func() any) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if err := c.Ready(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			encoder := json.NewEncoder(w)
+			encoder.SetIndent("", "  ")
+			if err := encoder.Encode(answer()); err != nil {
+				logger.Debug("an admin page was not written to its end", "error", err)
+			}
+		})
+	}
+	return map[string]http.Handler{
+		"/services": page(func() any {
+			services := []controlled{}
+			for _, d := range c.Decisions() {
+				services = append(services, controlledService(d))
+			}
+			return struct {
+				Leader   bool         `json:"leader"` // whether this replica writes
+				Services []controlled `json:"services"`
+			}{c.IsLeader(), services}
+		}),
+		"/plans": page(func() any {
+			state, _ := c.States().Load()
+			survey := plan.SurveyNodes(state.Snapshot.Nodes)
+			return planViews(c.Decisions(), &survey)
+		}),
+	}
+}

@@ -1,0 +1,209 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/feed"
+	"github.com/weir-lb/weir/internal/kube/plans"
+	"github.com/weir-lb/weir/internal/kube/status"
+	"github.com/weir-lb/weir/internal/kube/webhook"
+	"github.com/weir-lb/weir/internal/latest"
+)
+
+// What is written each second, and at once after a rest, where the config of the client does not say: what
+// kube-controller-manager takes.
+const (
+	defaultPerSecond = 20
+	defaultBurst     = 30
+)
+
+// How long the queue waits after a failure, doubled each time. The first wait outlasts a hiccup; the last one is what a
+// service may have to wait beyond the end of an outage.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// stopTimeout is how long the parts may take to stop: below the 30 s that a pod is given by default.
+const stopTimeout = 25 * time.Second
+
+// Controller is one replica of the control plane. Use New. Run may be called once; the rest is safe for concurrent use.
+type Controller struct {
+	manager manager.Manager
+	feed    *feed.Feed
+	book    *plans.Book
+	planner *planner
+}
+
+// New makes a controller of the cluster that config reaches. Slices are written with config's rate and burst, Services
+// with as much again.
+//
+// Errors: what makes no sense in o, an address that is taken, a cluster that cannot be reached.
+func New(config *rest.Config, o Options) (*Controller, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	m, err := manager.New(config, managerOptions(o))
+	if err != nil {
+		return nil, fmt.Errorf("prepare the controller: %w", err)
+	}
+	c := &Controller{manager: m, book: plans.NewBook(time.Now)}
+	if c.feed, err = feed.New(m.GetCache(), o.Feed); err != nil {
+		return nil, err
+	}
+	c.planner = newPlanner(c.feed.States(), c.book)
+	reconciler, err := newReconciler(m, c.book, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.add(reconciler, o); err != nil {
+		return nil, fmt.Errorf("prepare the controller: %w", err)
+	}
+	return c, nil
+}
+
+// Run controls the cluster until ctx is done, then ends what it is writing and hands over to another replica.
+//
+// Errors: a part that could not start, or leadership that was lost; whoever runs it should start anew.
+func (c *Controller) Run(ctx context.Context) error { return c.manager.Start(ctx) }
+
+// States holds what was last seen of the cluster; nil before the first time.
+func (c *Controller) States() *latest.Value[*feed.State] { return c.feed.States() }
+
+// Decisions lists what was decided last, sorted by name.
+func (c *Controller) Decisions() []*plans.Decision { return c.book.All() }
+
+// Ready gives nil once the first state is planned.
+func (c *Controller) Ready() error {
+	if c.planner.isReady() {
+		return nil
+	}
+	return errors.New("the cluster is not read and planned yet")
+}
+
+// IsLeader tells whether this replica writes.
+func (c *Controller) IsLeader() bool {
+	select {
+	case <-c.manager.Elected():
+		return true
+	default:
+		return false
+	}
+}
+
+func managerOptions(o Options) manager.Options {
+	timeout := stopTimeout
+	l := o.LeaderElection
+	return manager.Options{
+		Cache:                         feed.CacheOptions(o.Feed),
+		Logger:                        logr.FromSlogHandler(o.Logger.Handler()),
+		LeaderElection:                l.On,
+		LeaderElectionNamespace:       l.Namespace,
+		LeaderElectionID:              l.Name,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &l.LeaseDuration,
+		RenewDeadline:                 &l.RenewDeadline,
+		RetryPeriod:                   &l.RetryPeriod,
+		GracefulShutdownTimeout:       &timeout,
+		Metrics:                       metricsOptions(o.MetricsAddress),
+		HealthProbeBindAddress:        o.HealthAddress,
+		ReadinessEndpointName:         "/readyz",
+		LivenessEndpointName:          "/livez",
+	}
+}
+
+// metricsOptions serve metrics as Kubernetes' own components do: over TLS, to whom the API server knows and lets read
+// them.
+func metricsOptions(address string) metricsserver.Options {
+	if address == "" {
+		return metricsserver.Options{BindAddress: "0"}
+	}
+	return metricsserver.Options{
+		BindAddress:    address,
+		SecureServing:  true,
+		FilterProvider: filters.WithAuthenticationAndAuthorization,
+	}
+}
+
+func newReconciler(m manager.Manager, b *plans.Book, o Options) (*reconciler, error) {
+	services, err := corev1client.NewForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	reporter, err := status.New(status.Options{
+		Services: services, Events: m.GetEventRecorder("weir"), Decisions: b.All, Registerer: o.Registerer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	perSecond, burst := m.GetConfig().QPS, m.GetConfig().Burst
+	if perSecond == 0 {
+		perSecond, burst = defaultPerSecond, defaultBurst
+	}
+	bucket := rate.NewLimiter(rate.Limit(perSecond), max(burst, 1))
+	if perSecond < 0 { // as client-go has it
+		bucket.SetLimit(rate.Inf)
+	}
+	c, err := direct(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	return &reconciler{writer: newWriter(c, b, bucket, reporter.Wrote), reporter: reporter}, nil
+}
+
+// direct makes a client that asks the API server each time, as fast as it is told to.
+func direct(config *rest.Config, h *http.Client) (client.Client, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	return client.New(config, client.Options{HTTPClient: h})
+}
+
+// add gives the parts to the manager.
+func (c *Controller) add(r *reconciler, o Options) error {
+	anyName := true // several controllers in one process each count for themselves
+	hints, err := controller.NewTyped("hints", c.manager, controller.TypedOptions[topology.ServiceName]{
+		Reconciler:              r,
+		MaxConcurrentReconciles: o.Workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[topology.ServiceName](firstRetry, lastRetry),
+		SkipNameValidation:      &anyName,
+		LogConstructor: func(name *topology.ServiceName) logr.Logger {
+			if name == nil {
+				return c.manager.GetLogger()
+			}
+			return c.manager.GetLogger().WithValues("service", name.String())
+		},
+	})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		hints.Watch(source.TypedFunc[topology.ServiceName](c.planner.lead)),
+		c.manager.Add(c.feed),
+		c.manager.Add(c.planner),
+		c.manager.AddReadyzCheck("plans", func(*http.Request) error { return c.Ready() }),
+		c.manager.AddHealthzCheck("ping", healthz.Ping),
+	)
+	if err != nil || o.Webhook == nil {
+		return err
+	}
+	return webhook.Add(c.manager, c.book, *o.Webhook)
+}

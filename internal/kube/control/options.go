@@ -1,0 +1,109 @@
+package control
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-lb/weir/internal/kube/feed"
+	"github.com/weir-lb/weir/internal/kube/webhook"
+)
+
+// DefaultWorkers is how many services are looked at in parallel: as many as kube-controller-manager's EndpointSlice
+// controller takes. They are written one after the other all the same.
+const DefaultWorkers = 5
+
+// Names of the Lease that the leader holds. They are fixed by what is deployed.
+const (
+	DefaultNamespace = "weir-system"
+	DefaultLease     = "weir-controller"
+)
+
+// Options say how to control a cluster. Logger and Registerer are handed on to feed and webhook where they have none.
+type Options struct {
+	Feed           feed.Options
+	LeaderElection LeaderElection
+	// Webhook puts the plan's hints on slices as they are written by others; nil: nothing does.
+	Webhook *webhook.Options
+	// Workers is how many services are looked at in parallel; 0: DefaultWorkers.
+	Workers int
+	// MetricsAddress is where /metrics is served over TLS, to those whom the API server lets see it; empty: nowhere.
+	MetricsAddress string
+	// HealthAddress is where /readyz and /livez are served; empty: nowhere.
+	HealthAddress string
+	Logger        *slog.Logger          // nil: none
+	Registerer    prometheus.Registerer // nil: metrics are kept and shown nowhere
+}
+
+// LeaderElection says how replicas agree on who writes. The zero value elects nobody: there must be one replica then.
+type LeaderElection struct {
+	// On turns the election on.
+	On bool
+	// Namespace and Name are the Lease's; empty: DefaultNamespace and DefaultLease.
+	Namespace, Name string
+	// LeaseDuration is how long a leader that went silent still counts (0: 15 s), RenewDeadline how long a leader tries
+	// to renew before it gives up (0: 10 s), RetryPeriod the time between tries (0: 2 s). Each must be above the next.
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// Standard times of an election: those of Kubernetes' own components.
+const (
+	DefaultLeaseDuration = 15 * time.Second
+	DefaultRenewDeadline = 10 * time.Second
+	DefaultRetryPeriod   = 2 * time.Second
+)
+
+// complete gives the options with their defaults, or tells what is wrong with them.
+func (o Options) complete() (Options, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Registerer == nil {
+		o.Registerer = prometheus.NewRegistry()
+	}
+	if o.Feed.Logger == nil {
+		o.Feed.Logger = o.Logger
+	}
+	if o.Feed.Registerer == nil {
+		o.Feed.Registerer = o.Registerer
+	}
+	if o.Webhook != nil {
+		w := *o.Webhook
+		if w.Logger == nil {
+			w.Logger = o.Logger
+		}
+		if w.Registerer == nil {
+			w.Registerer = o.Registerer
+		}
+		o.Webhook = &w
+	}
+	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
+	if o.Workers < 1 {
+		return o, fmt.Errorf("%d workers: want at least 1", o.Workers)
+	}
+	err := o.LeaderElection.complete()
+	return o, err
+}
+
+func (l *LeaderElection) complete() error {
+	l.Namespace = cmp.Or(l.Namespace, DefaultNamespace)
+	l.Name = cmp.Or(l.Name, DefaultLease)
+	l.LeaseDuration = cmp.Or(l.LeaseDuration, DefaultLeaseDuration)
+	l.RenewDeadline = cmp.Or(l.RenewDeadline, DefaultRenewDeadline)
+	l.RetryPeriod = cmp.Or(l.RetryPeriod, DefaultRetryPeriod)
+	switch {
+	case l.RetryPeriod < 0:
+		return errors.New("the retry period of leader election: want more than 0")
+	case l.RenewDeadline <= l.RetryPeriod:
+		return fmt.Errorf("leader election tries every %v and gives up after %v: want more than one try",
+			l.RetryPeriod, l.RenewDeadline)
+	case l.LeaseDuration <= l.RenewDeadline:
+		return fmt.Errorf("a lease of %v that is renewed for up to %v could have two leaders: want it longer",
+			l.LeaseDuration, l.RenewDeadline)
+	}
+	return nil
+}

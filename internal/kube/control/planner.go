@@ -1,0 +1,86 @@
+package control
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/feed"
+	"github.com/weir-lb/weir/internal/kube/plans"
+	"github.com/weir-lb/weir/internal/latest"
+)
+
+// planner keeps the book: it plans each new state in one pass, on every replica. On the leader it puts the services that
+// somebody has to look at into the queue, which holds each name once however often it is put there: it is bounded by the
+// number of services.
+type planner struct {
+	states *latest.Value[*feed.State]
+	book   *plans.Book
+
+	planned chan struct{} // closed once the first state is planned
+	once    sync.Once
+
+	mu    sync.Mutex
+	queue queue // nil: this replica does not write
+}
+
+// queue is where names of services go.
+type queue = workqueue.TypedRateLimitingInterface[topology.ServiceName]
+
+func newPlanner(states *latest.Value[*feed.State], b *plans.Book) *planner {
+	return &planner{states: states, book: b, planned: make(chan struct{})}
+}
+
+// NeedLeaderElection tells the manager that every replica plans.
+func (p *planner) NeedLeaderElection() bool { return false }
+
+// Start plans until ctx is done.
+func (p *planner) Start(ctx context.Context) error {
+	for {
+		state, changed := p.states.Load()
+		if state != nil {
+			p.enqueue(p.book.Update(state))
+			p.once.Do(func() { close(p.planned) })
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (p *planner) enqueue(names []topology.ServiceName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.queue == nil {
+		return
+	}
+	for _, n := range names {
+		p.queue.Add(n)
+	}
+}
+
+// lead makes q the queue and puts every service into it once: what the leader before left undone is not known. It is the
+// source of the controller, and starts when this replica becomes the leader.
+func (p *planner) lead(_ context.Context, q queue) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = q
+	for _, d := range p.book.All() {
+		q.Add(d.Record.Name)
+	}
+	return nil
+}
+
+// isReady tells whether the first state is planned.
+func (p *planner) isReady() bool {
+	select {
+	case <-p.planned:
+		return true
+	default:
+		return false
+	}
+}

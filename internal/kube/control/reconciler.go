@@ -1,0 +1,65 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/plans"
+	"github.com/weir-lb/weir/internal/kube/status"
+)
+
+// reporter tells people what became of a service.
+type reporter interface {
+	Report(ctx context.Context, d *plans.Decision, o status.Outcome) error
+	Forget(name topology.ServiceName)
+}
+
+// reconciler makes one service's slices say what was decided, and tells what came of it.
+type reconciler struct {
+	writer   *writer
+	reporter reporter
+}
+
+// Reconcile writes and reports one service. An error makes the queue ask again, later each time. Slices that changed
+// under the writer's hands are no error: they come through the feed within moments, with a new decision.
+func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (reconcile.Result, error) {
+	written := r.writer.write(ctx, name)
+	if written.decision == nil {
+		r.reporter.Forget(name)
+		return reconcile.Result{}, nil
+	}
+	if ctx.Err() != nil { // the controller stops; the next leader looks at everything again
+		return reconcile.Result{}, nil
+	}
+	told := r.reporter.Report(ctx, written.decision, status.Outcome{
+		Slices:  len(written.decision.Record.Slices),
+		Pending: written.pending,
+		Written: written.written,
+		Err:     written.err,
+	})
+	if told != nil {
+		told = fmt.Errorf("report on service %s: %w", name, told)
+	}
+	return reconcile.Result{}, errors.Join(unlessStale(written.err), told)
+}
+
+// unlessStale leaves out of joined errors those that need not be tried again.
+func unlessStale(err error) error {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // just what errors.Join gave.
+	switch {
+	case ok:
+		var rest []error
+		for _, e := range joined.Unwrap() {
+			rest = append(rest, unlessStale(e))
+		}
+		return errors.Join(rest...)
+	case isStale(err):
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,178 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/hints"
+	"github.com/weir-lb/weir/internal/kube/plans"
+)
+
+// parallelPatches is how many slices of a service are written at once. A patch takes an API server a few milliseconds,
+// so a service of 5,000 endpoints in 50 slices is half-hinted for some tens of them; more would only queue up in its
+// priority levels.
+const parallelPatches = 8
+
+// decisions is where the writer finds what was decided last.
+type decisions interface {
+	Lookup(name topology.ServiceName) (*plans.Decision, bool)
+}
+
+// writer makes EndpointSlices say the plan: one service at a time, so that each is half-hinted as short as possible, and
+// no more patches than the bucket gives tokens for. It is safe for concurrent use.
+type writer struct {
+	client    apiClient
+	decisions decisions
+	bucket    *rate.Limiter
+	count     func(took time.Duration, err error) // of each patch
+	turn      chan struct{}                       // holds one token: whose turn it is to write
+	awaited   awaited
+}
+
+func newWriter(c apiClient, d decisions, bucket *rate.Limiter, count func(time.Duration, error)) *writer {
+	return &writer{client: c, decisions: d, bucket: bucket, count: count, turn: make(chan struct{}, 1)}
+}
+
+// result is what became of a service.
+type result struct {
+	decision *plans.Decision // that was written; nil: there is none any more
+	written  int             // slices that were written
+	pending  int             // slices that do not say it yet, those for which the feed is behind among them
+	err      error           // why others of those do not; errors.Join of one for each
+}
+
+// write makes the slices of a service say what was decided last.
+func (w *writer) write(ctx context.Context, name topology.ServiceName) result {
+	d, ok := w.decisions.Lookup(name)
+	if !ok {
+		w.awaited.forget(name)
+		return result{}
+	}
+	if now, behind := w.due(d); len(now) == 0 {
+		return result{decision: d, pending: behind}
+	}
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return result{decision: d, pending: len(edits(d)), err: ctx.Err()}
+	}
+	return w.writeInTurn(ctx, name)
+}
+
+// writeInTurn writes what is due now: it may be another decision than before the wait.
+func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName) result {
+	d, ok := w.decisions.Lookup(name)
+	if !ok {
+		w.awaited.forget(name)
+		return result{}
+	}
+	now, behind := w.due(d)
+	if err := w.take(ctx, len(now)); err != nil {
+		return result{decision: d, pending: len(now) + behind, err: err}
+	}
+	// A turn that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
+	// next leader would find the service half-hinted.
+	written, err := w.writeAll(context.WithoutCancel(ctx), name, now)
+	return result{decision: d, written: written, pending: len(now) - written + behind, err: err}
+}
+
+// due lists what a decision asks for and can be written now, and counts the slices for which the feed is behind.
+func (w *writer) due(d *plans.Decision) (now []edit, behind int) {
+	return w.awaited.look(d.Record.Name, d.Record.Slices, edits(d))
+}
+
+// edits lists what has to be done to the slices of a decided service.
+func edits(d *plans.Decision) []edit {
+	var list []edit
+	for _, s := range d.Record.Slices {
+		if ops := hints.Edit(s, d); len(ops) > 0 {
+			list = append(list, edit{slice: s, ops: ops})
+		}
+	}
+	return list
+}
+
+// take waits until the bucket has given a token for each of n patches, so that they can follow one another without a
+// pause. The bucket is emptied for as long as it takes to fill n times: the rate is kept, and what is written at once is
+// bounded by its size and by that of the largest service.
+func (w *writer) take(ctx context.Context, n int) error {
+	now := time.Now()
+	var wait time.Duration
+	var taken []*rate.Reservation
+	for n > 0 {
+		share := min(n, w.bucket.Burst())
+		r := w.bucket.ReserveN(now, share)
+		if !r.OK() {
+			return fmt.Errorf("a bucket of %d tokens gives none", w.bucket.Burst())
+		}
+		taken = append(taken, r)
+		wait = r.DelayFrom(now)
+		n -= share
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		for _, r := range taken {
+			r.Cancel()
+		}
+		return ctx.Err()
+	}
+}
+
+// writeAll writes edits phase by phase, those of a phase in parallel, and gives how many succeeded. A phase that did not
+// succeed whole is the last one: what would follow relies on it.
+func (w *writer) writeAll(ctx context.Context, name topology.ServiceName, list []edit) (written int, err error) {
+	for _, phase := range inOrder(list) {
+		n, err := w.writePhase(ctx, name, phase)
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+func (w *writer) writePhase(ctx context.Context, name topology.ServiceName, list []edit) (written int, err error) {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(parallelPatches)
+	for _, e := range list {
+		group.Go(func() error {
+			one := w.writeOne(ctx, name, e)
+			mu.Lock()
+			defer mu.Unlock()
+			if one == nil {
+				written++
+			}
+			err = errors.Join(err, one)
+			return nil // the others go on
+		})
+	}
+	_ = group.Wait() // gives nil
+	return written, err
+}
+
+// writeOne writes one edit and remembers that the version which it was made from is past.
+func (w *writer) writeOne(ctx context.Context, name topology.ServiceName, e edit) error {
+	began := time.Now()
+	version, err := e.apply(ctx, w.client)
+	w.count(time.Since(began), err)
+	switch {
+	case isStale(err):
+		w.awaited.add(name, e.slice, nil)
+	case err == nil && version != e.slice.ResourceVersion: // else nothing changed, and nothing will come through the watch
+		w.awaited.add(name, e.slice, e.ops)
+	}
+	return err
+}
