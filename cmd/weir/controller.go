@@ -118,7 +118,7 @@ func (f *controllerFlags) replicas() flagGroup {
 	g.DurationVar(&e.LeaseDuration, "leader-elect-lease-duration", control.DefaultLeaseDuration,
 		"how long a leader that went silent still counts")
 	g.DurationVar(&e.RenewDeadline, "leader-elect-renew-deadline", control.DefaultRenewDeadline,
-		"how long a leader tries to renew its lease before it ends itself")
+		"how long a leader tries to renew its lease before it stops writing")
 	g.DurationVar(&e.RetryPeriod, "leader-elect-retry-period", control.DefaultRetryPeriod, "time between tries to get or renew the lease")
 	g.StringVar(&e.Namespace, "leader-elect-resource-namespace", "",
 		"namespace of the Lease (default: $POD_NAMESPACE, else "+control.DefaultNamespace+")")
@@ -225,6 +225,7 @@ func (f *controllerFlags) resolve() (control.Options, error) {
 		return o, err
 	}
 	namespace := os.Getenv("POD_NAMESPACE")
+	o.LeaderElection.Identity, _ = os.Hostname() // for people; without it the name is still unique
 	o.LeaderElection.Namespace = cmp.Or(o.LeaderElection.Namespace, namespace)
 	if f.hasWebhook {
 		w := f.webhook

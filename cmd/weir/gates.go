@@ -15,9 +15,10 @@ const (
 	gatePreferSameTrafficDistribution featuregate.Feature = "PreferSameTrafficDistribution"
 )
 
-const gatesUsage = `turn native modes off, as the gates of these names did in Kubernetes: NAME=true|false,…; all are true unless said
-otherwise. TopologyAwareHints is Auto; ServiceTrafficDistribution is spec.trafficDistribution; PreferSameTrafficDistribution is its
-values PreferSameZone and PreferSameNode. A service that asks for what is off counts as one that does not ask`
+const gatesUsage = "turn native modes off, as the gates of these names do in Kubernetes: NAME=true|false,...; all are true " +
+	"unless said otherwise. TopologyAwareHints is Auto; ServiceTrafficDistribution is spec.trafficDistribution; " +
+	"PreferSameTrafficDistribution is its values PreferSameZone and PreferSameNode. A service that asks for what is off " +
+	"counts as one that asks for nothing"
 
 // gateFlag is the flag --feature-gates.
 type gateFlag struct {

@@ -9,18 +9,17 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/plans"
 	"github.com/weir-lb/weir/internal/kube/status"
@@ -35,28 +34,24 @@ const (
 	defaultBurst     = 30
 )
 
-// How long the queue waits after a failure, doubled each time. The first wait outlasts a hiccup; the last one is what a
-// service may have to wait beyond the end of an outage.
-const (
-	firstRetry = 200 * time.Millisecond
-	lastRetry  = 30 * time.Second
-)
-
 // stopTimeout is how long the parts may take to stop: below the 30 s that a pod is given by default.
 const stopTimeout = 25 * time.Second
 
 // Controller is one replica of the control plane. Use New. Run may be called once; the rest is safe for concurrent use.
 type Controller struct {
-	manager manager.Manager
-	feed    *feed.Feed
-	book    *plans.Book
-	planner *planner
+	manager  elected
+	election *election
+	feed     *feed.Feed
+	book     *plans.Book
+	planner  *planner
 }
 
 // New makes a controller of the cluster that config reaches. Slices are written with config's rate and burst, Services
 // with as much again.
 //
-// Errors: what makes no sense in o, an address that is taken, a cluster that cannot be reached.
+// It asks the cluster nothing, so that a controller can be started while the API server is away.
+//
+// Errors: what makes no sense in o, an address that is taken.
 func New(config *rest.Config, o Options) (*Controller, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -66,7 +61,11 @@ func New(config *rest.Config, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the controller: %w", err)
 	}
-	c := &Controller{manager: m, book: plans.NewBook(time.Now)}
+	c := &Controller{book: plans.NewBook(time.Now)}
+	if c.election, err = newElection(config, o.LeaderElection, o.Logger); err != nil {
+		return nil, fmt.Errorf("prepare the controller: %w", err)
+	}
+	c.manager = elected{m, c.election}
 	if c.feed, err = feed.New(m.GetCache(), o.Feed); err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func New(config *rest.Config, o Options) (*Controller, error) {
 
 // Run controls the cluster until ctx is done, then ends what it is writing and hands over to another replica.
 //
-// Errors: a part that could not start, or leadership that was lost; whoever runs it should start anew.
+// Errors: a part that could not start, or not stop in time.
 func (c *Controller) Run(ctx context.Context) error { return c.manager.Start(ctx) }
 
 // States holds what was last seen of the cluster; nil before the first time.
@@ -101,34 +100,29 @@ func (c *Controller) Ready() error {
 }
 
 // IsLeader tells whether this replica writes.
-func (c *Controller) IsLeader() bool {
-	select {
-	case <-c.manager.Elected():
-		return true
-	default:
-		return false
-	}
-}
+func (c *Controller) IsLeader() bool { return c.election.leads.Load() }
 
 func managerOptions(o Options) manager.Options {
 	timeout := stopTimeout
-	l := o.LeaderElection
 	return manager.Options{
-		Cache:                         feed.CacheOptions(o.Feed),
-		Logger:                        logr.FromSlogHandler(o.Logger.Handler()),
-		LeaderElection:                l.On,
-		LeaderElectionNamespace:       l.Namespace,
-		LeaderElectionID:              l.Name,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &l.LeaseDuration,
-		RenewDeadline:                 &l.RenewDeadline,
-		RetryPeriod:                   &l.RetryPeriod,
-		GracefulShutdownTimeout:       &timeout,
-		Metrics:                       metricsOptions(o.MetricsAddress),
-		HealthProbeBindAddress:        o.HealthAddress,
-		ReadinessEndpointName:         "/readyz",
-		LivenessEndpointName:          "/livez",
+		Cache:                   feed.CacheOptions(o.Feed),
+		MapperProvider:          kinds,
+		Logger:                  logr.FromSlogHandler(o.Logger.Handler()),
+		GracefulShutdownTimeout: &timeout,
+		Metrics:                 metricsOptions(o.MetricsAddress),
+		HealthProbeBindAddress:  o.HealthAddress,
+		ReadinessEndpointName:   "/readyz",
+		LivenessEndpointName:    "/livez",
 	}
+}
+
+// kinds knows the kinds that weir reads and writes, so that nobody needs to ask the API server which there are.
+func kinds(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
+	m.Add(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), meta.RESTScopeNamespace)
+	return m, nil
 }
 
 // metricsOptions serve metrics as Kubernetes' own components do: over TLS, to whom the API server knows and lets read
@@ -163,7 +157,7 @@ func newReconciler(m manager.Manager, b *plans.Book, o Options) (*reconciler, er
 	if perSecond < 0 { // as client-go has it
 		bucket.SetLimit(rate.Inf)
 	}
-	c, err := direct(m.GetConfig(), m.GetHTTPClient())
+	c, err := direct(m)
 	if err != nil {
 		return nil, err
 	}
@@ -171,34 +165,19 @@ func newReconciler(m manager.Manager, b *plans.Book, o Options) (*reconciler, er
 }
 
 // direct makes a client that asks the API server each time, as fast as it is told to.
-func direct(config *rest.Config, h *http.Client) (client.Client, error) {
-	config = rest.CopyConfig(config)
+func direct(m manager.Manager) (client.Client, error) {
+	config := rest.CopyConfig(m.GetConfig())
 	config.QPS = -1
-	return client.New(config, client.Options{HTTPClient: h})
+	return client.New(config, client.Options{HTTPClient: m.GetHTTPClient(), Mapper: m.GetRESTMapper()})
 }
 
 // add gives the parts to the manager.
 func (c *Controller) add(r *reconciler, o Options) error {
-	anyName := true // several controllers in one process each count for themselves
-	hints, err := controller.NewTyped("hints", c.manager, controller.TypedOptions[topology.ServiceName]{
-		Reconciler:              r,
-		MaxConcurrentReconciles: o.Workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[topology.ServiceName](firstRetry, lastRetry),
-		SkipNameValidation:      &anyName,
-		LogConstructor: func(name *topology.ServiceName) logr.Logger {
-			if name == nil {
-				return c.manager.GetLogger()
-			}
-			return c.manager.GetLogger().WithValues("service", name.String())
-		},
-	})
-	if err != nil {
-		return err
-	}
-	err = errors.Join(
-		hints.Watch(source.TypedFunc[topology.ServiceName](c.planner.lead)),
+	err := errors.Join(
 		c.manager.Add(c.feed),
 		c.manager.Add(c.planner),
+		c.manager.Add(&work{reconciler: r, planner: c.planner, workers: o.Workers, logger: c.manager.GetLogger()}),
+		c.manager.Add(c.election),
 		c.manager.AddReadyzCheck("plans", func(*http.Request) error { return c.Ready() }),
 		c.manager.AddHealthzCheck("ping", healthz.Ping),
 	)

@@ -45,6 +45,8 @@ type LeaderElection struct {
 	On bool
 	// Namespace and Name are the Lease's; empty: DefaultNamespace and DefaultLease.
 	Namespace, Name string
+	// Identity begins the name under which this replica stands, such as its host's; what makes it unique is added.
+	Identity string
 	// LeaseDuration is how long a leader that went silent still counts (0: 15 s), RenewDeadline how long a leader tries
 	// to renew before it gives up (0: 10 s), RetryPeriod the time between tries (0: 2 s). Each must be above the next.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration

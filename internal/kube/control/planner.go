@@ -65,14 +65,24 @@ func (p *planner) enqueue(names []topology.ServiceName) {
 
 // lead makes q the queue and puts every service into it once: what the leader before left undone is not known. It is the
 // source of the controller, and starts when this replica becomes the leader.
-func (p *planner) lead(_ context.Context, q queue) error {
+func (p *planner) lead(ctx context.Context, q queue) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = q
+	context.AfterFunc(ctx, func() { p.retire(q) })
 	for _, d := range p.book.All() {
 		q.Add(d.Record.Name)
 	}
 	return nil
+}
+
+// retire takes a queue away that nobody works on any more, unless there is a newer one already.
+func (p *planner) retire(q queue) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.queue == q {
+		p.queue = nil
+	}
 }
 
 // isReady tells whether the first state is planned.
