@@ -203,7 +203,7 @@ func (f *controllerFlags) control(ctx context.Context, config *rest.Config, o co
 			Gatherer: metrics.Registry,
 			Ready:    []ops.Check{{Name: "plans", Probe: controller.Ready}},
 			Pprof:    f.profiling,
-			Pages:    controllerPages(controller, o.Logger),
+			Pages:    ops.JSONPages(controllerPages(controller)),
 			Logger:   o.Logger,
 		})
 		if err != nil {

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"log/slog"
-	"net/http"
-
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/explain"
 	"github.com/weir-lb/weir/internal/kube/control"
@@ -46,24 +42,10 @@ func planViews(decisions []*plans.Decision, survey *plan.Survey) []explain.Plan 
 	return views
 }
 
-// controllerPages are the admin pages of a controller.
-func controllerPages(c *control.Controller, logger *slog.Logger) map[string]http.Handler {
-	page := func(answer func() any) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if err := c.Ready(); err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			encoder := json.NewEncoder(w)
-			encoder.SetIndent("", "  ")
-			if err := encoder.Encode(answer()); err != nil {
-				logger.Debug("an admin page was not written to its end", "error", err)
-			}
-		})
-	}
-	return map[string]http.Handler{
-		"/services": page(func() any {
+// controllerPages answer the admin pages of a controller.
+func controllerPages(c *control.Controller) map[string]func() (any, error) {
+	return map[string]func() (any, error){
+		"/services": func() (any, error) {
 			services := []controlled{}
 			for _, d := range c.Decisions() {
 				services = append(services, controlledService(d))
@@ -71,12 +53,15 @@ func controllerPages(c *control.Controller, logger *slog.Logger) map[string]http
 			return struct {
 				Leader   bool         `json:"leader"` // whether this replica writes
 				Services []controlled `json:"services"`
-			}{c.IsLeader(), services}
-		}),
-		"/plans": page(func() any {
+			}{c.IsLeader(), services}, c.Ready()
+		},
+		"/plans": func() (any, error) {
+			if err := c.Ready(); err != nil {
+				return nil, err
+			}
 			state, _ := c.States().Load()
 			survey := plan.SurveyNodes(state.Snapshot.Nodes)
-			return planViews(c.Decisions(), &survey)
-		}),
+			return planViews(c.Decisions(), &survey), nil
+		},
 	}
 }
