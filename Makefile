@@ -1,7 +1,9 @@
-# Verbs: build test lint fuzz bench golden e2e. Tools are pinned in tools.mod and built by the go command; the two programs
-# that tests run as clients (curl, wrk) come from the system's packages.
+# Verbs: build test lint fuzz bench golden generate e2e. Tools are pinned in tools.mod (helm in a file of its own, because its
+# needs would change those of the others) and built by the go command; the programs that tests run as clients (curl, wrk)
+# and promtool come from the system's packages.
 GO       ?= go
 TOOL     := $(GO) tool -modfile=tools.mod
+HELM     := $(GO) tool -modfile=tools-helm.mod helm
 FUZZTIME ?= 30s
 BENCH    ?= .
 COUNT    ?= 1
@@ -10,7 +12,7 @@ PKG      ?= ./...
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build install test lint fuzz bench golden clients namespaces kube e2e scale
+.PHONY: build install test lint fuzz bench golden clients namespaces kube e2e scale generate deploy-check check-metrics
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/weir ./cmd/weir
@@ -61,3 +63,15 @@ scale: kube
 # A real control plane and kube-proxy, built from their modules into the user's cache: minutes the first time.
 kube:
 	@test/kube/programs/build.sh
+
+# The plain manifests, rendered from the Helm chart.
+generate:
+	deploy/render.sh deploy/manifests $(HELM)
+
+# The chart with several sets of values, the manifests against the chart, the alert rules against their tests.
+deploy-check:
+	deploy/check.sh $(HELM)
+
+# The metrics of a running controller or agent, by Prometheus' own judgement: METRICS=URL, or the text on standard input.
+check-metrics:
+	@deploy/check-metrics.sh $(METRICS)
