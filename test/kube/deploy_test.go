@@ -129,7 +129,8 @@ func TestTheRolesLetWeirDoItsWorkAndNothingBesides(t *testing.T) {
 		{"controller", "update", "secrets", namespace, "weir-webhook-certificate", true},
 		{"controller", "get", "secrets", namespace, "other", false},
 		{"controller", "list", "secrets", namespace, "", false},
-		{"controller", "create", "secrets", namespace, "", false},
+		{"controller", "create", "secrets", namespace, "", true},
+		{"controller", "create", "secrets", "shop", "", false},
 		{"controller", "patch", webhooks, "", "weir-hints", true},
 		{"controller", "patch", webhooks, "", "other", false},
 		{"controller", "list", webhooks, "", "", false},
@@ -142,8 +143,11 @@ func TestTheRolesLetWeirDoItsWorkAndNothingBesides(t *testing.T) {
 		{"cleanup", "patch", slices, "shop", "", true},
 		{"cleanup", "patch", "services/status", "shop", "", true},
 		{"cleanup", "update", leases, namespace, "weir-controller", true},
+		{"cleanup", "create", leases, namespace, "", false},
 		{"cleanup", "get", "secrets", namespace, "weir-webhook-certificate", false},
-		{"cleanup", "patch", webhooks, "", "weir-hints", false},
+		{"cleanup", "patch", webhooks, "", "weir-hints", true},
+		{"cleanup", "delete", webhooks, "", "weir-hints", false},
+		{"cleanup", "update", slices, "shop", "", false},
 	} {
 		resource, group, _ := strings.Cut(may.resource, ".")
 		resource, subresource, _ := strings.Cut(resource, "/")
