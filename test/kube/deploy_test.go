@@ -47,12 +47,12 @@ func TestThePlainManifestsInstallAndDemandLittle(t *testing.T) {
 		t.Errorf("the controller's pod in a namespace that enforces the level restricted: %v", err)
 	}
 	var cleanup batchv1.Job
-	read(t, c, "cleanup.yaml", "Job", &cleanup)
+	read(t, c, "cleanup.yaml", &cleanup)
 	if err := tryPod(t, c, &cleanup.Spec.Template); err != nil {
 		t.Errorf("the pod of the clean-up in a namespace that enforces the level restricted: %v", err)
 	}
 	var agent appsv1.DaemonSet
-	read(t, c, "agent.yaml", "DaemonSet", &agent)
+	read(t, c, "agent.yaml", &agent)
 	if err := tryPod(t, c, &agent.Spec.Template); !apierrors.IsForbidden(err) {
 		t.Errorf("the agent's pod, on the host's network, in the same namespace: %v, want forbidden", err)
 	}
@@ -72,8 +72,8 @@ func tryPod(t *testing.T, c *kube.Cluster, template *corev1.PodTemplateSpec) err
 	return err
 }
 
-// read takes the object of a kind out of an optional manifest, with the API server's defaults.
-func read(t *testing.T, c *kube.Cluster, file, kind string, into any) {
+// read takes the object with a pod template out of an optional manifest, with the API server's defaults.
+func read(t *testing.T, c *kube.Cluster, file string, into any) {
 	t.Helper()
 	text := c.Kubectl("apply", "--dry-run=server", "-o", "json", "-f", filepath.Join(manifests, "optional", file))
 	var list struct{ Items []json.RawMessage }
@@ -81,18 +81,34 @@ func read(t *testing.T, c *kube.Cluster, file, kind string, into any) {
 		t.Fatal(err)
 	}
 	for _, item := range list.Items {
-		var meta metav1.TypeMeta
-		if err := json.Unmarshal(item, &meta); err != nil {
+		var object struct{ Spec struct{ Template any } }
+		if err := json.Unmarshal(item, &object); err != nil {
 			t.Fatal(err)
 		}
-		if meta.Kind == kind {
+		if object.Spec.Template != nil {
 			if err := json.Unmarshal(item, into); err != nil {
 				t.Fatal(err)
 			}
 			return
 		}
 	}
-	t.Fatalf("%s has no %s", file, kind)
+	t.Fatalf("%s has no pod template", file)
+}
+
+func TestTheAPIServerTakesWhatTheChartRenders(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Namespace(namespace)
+	for _, values := range []string{"everything", "bare"} { // the others have objects of operators that are not there
+		rendered := helm(t, c, "template", "weir", "deploy/chart", "--namespace", namespace, "--kube-version", "1.36.3",
+			"--values", "deploy/chart/ci/"+values+"-values.yaml")
+		path := filepath.Join(t.TempDir(), values+".yaml")
+		if err := os.WriteFile(path, []byte(rendered), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if taken := c.Kubectl("apply", "--dry-run=server", "-o", "name", "-f", path); !strings.Contains(taken, "deployment.apps/weir-controller") {
+			t.Errorf("with the values %s the API server takes\n%s", values, taken)
+		}
+	}
 }
 
 func TestTheRolesLetWeirDoItsWorkAndNothingBesides(t *testing.T) {

@@ -38,6 +38,7 @@ type runningPod struct {
 }
 
 func newKubelet(t *testing.T, c *kube.Cluster) *kubelet {
+	t.Helper()
 	return &kubelet{t: t, c: c, pods: make(map[types.UID]*runningPod)}
 }
 
