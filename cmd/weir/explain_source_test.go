@@ -13,7 +13,7 @@ import (
 func TestAServiceBelongsToWhoIsSeenToWriteItsHints(t *testing.T) {
 	const label, mark = "weir.dev/distribution", "weir.dev/hints"
 	for name, c := range map[string]struct {
-		read    reading
+		read liveOptions
 		labels  map[string]string // of the Service
 		field   string            // spec.trafficDistribution
 		slice   metav1.ObjectMeta
@@ -24,9 +24,9 @@ func TestAServiceBelongsToWhoIsSeenToWriteItsHints(t *testing.T) {
 		"a label that nobody knows":      {labels: map[string]string{label: "Otto"}, mode: topology.ModeDisabled},
 		"a field":                        {field: "PreferClose", mode: topology.ModePreferClose},
 		"nothing":                        {mode: topology.ModeDisabled},
-		"nothing, where all are managed": {read: reading{manage: manageAll, defaultMode: topology.ModeBalanced}, managed: true, mode: topology.ModeBalanced},
+		"nothing, where all are managed": {read: liveOptions{manage: manageAll, defaultMode: topology.ModeBalanced}, managed: true, mode: topology.ModeBalanced},
 		"a field, where the label alone counts": {
-			read: reading{manage: manageWeir, defaultMode: topology.ModeDisabled}, field: "PreferClose", mode: topology.ModeDisabled,
+			read: liveOptions{manage: manageWeir, defaultMode: topology.ModeDisabled}, field: "PreferClose", mode: topology.ModeDisabled,
 		},
 		"a mark": {
 			slice: metav1.ObjectMeta{Annotations: map[string]string{mark: "Balanced"}}, managed: true, mode: topology.ModeBalanced,
@@ -42,7 +42,7 @@ func TestAServiceBelongsToWhoIsSeenToWriteItsHints(t *testing.T) {
 		"a slice that still has the label": {
 			slice: metav1.ObjectMeta{Labels: map[string]string{label: "Balanced"}}, managed: true, mode: topology.ModeDisabled,
 		},
-		"a default that was told": {read: reading{defaultMode: topology.ModeAuto}, mode: topology.ModeAuto},
+		"a default that was told": {read: liveOptions{defaultMode: topology.ModeAuto}, mode: topology.ModeAuto},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: c.labels}}
