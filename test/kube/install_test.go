@@ -65,7 +65,7 @@ func openGuide(t *testing.T) *guide {
 	c.Nodes(1, "zone-a", "zone-b", "zone-c")
 	g := &guide{t: t, c: c, kubelet: newKubelet(t, c), commands: readGuide(t), path: t.TempDir()}
 	g.app = c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 3, "zone-b": 2, "zone-c": 1}})
-	g.app.Settled(6)
+	g.app.Settled()
 	link := func(name, program string) {
 		if err := os.Symlink(program, filepath.Join(g.path, name)); err != nil {
 			t.Fatal(err)
