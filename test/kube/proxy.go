@@ -49,6 +49,7 @@ func (c *Cluster) Proxy(node string) *Proxy {
 		if !zoned || p.knowsZone(before) {
 			return p
 		}
+		c.tb.Logf("kube-proxy on %s missed the zone of its node and is started again", node)
 		p.process.Kill()
 	}
 	c.tb.Fatalf("kube-proxy on %s did not learn its node's zone in %d starts", node, startLimit)
@@ -58,9 +59,9 @@ func (c *Cluster) Proxy(node string) *Proxy {
 // kube-proxy 1.36.3 does not always learn its node's zone, and then ignores the hints for zones for good: it adds the
 // handler of the node's labels to an informer that already runs, and what that tells before the next line registers the
 // proxier is lost (NewNodeTopologyConfig and RegisterEventHandler in its server.go). It is started again until it says
-// that it knows. This can go when kube-proxy registers the proxier first: then nothing is ever started twice.
+// that it knows. This can go when kube-proxy registers the proxier first: then no test logs another start.
 const (
-	startLimit = 10              // one start in about ten misses the zone
+	startLimit = 10              // most starts know
 	zoneLimit  = 5 * time.Second // after its first rules; it takes milliseconds, and another start does no harm
 	zoneKnown  = "Updated proxier node topology labels"
 )
@@ -183,6 +184,15 @@ func (p *Proxy) listen(address string) net.Listener {
 	}
 	return listener
 }
+
+// Weir starts the weir program on this node, as Cluster.Weir does elsewhere.
+func (p *Proxy) Weir(name string, args ...string) *Process {
+	p.cluster.tb.Helper()
+	return p.cluster.start(command{name: name, program: p.cluster.WeirProgram(), args: args, inside: p.namespace})
+}
+
+// Do runs f on this node: the sockets that it makes in this goroutine, and the programs that it starts, belong there.
+func (p *Proxy) Do(f func() error) error { return p.namespace.Do(f) }
 
 // connectLimit is how long one connection may take: nothing but a drop in the kernel takes noticeable time.
 const connectLimit = 5 * time.Second

@@ -3,9 +3,12 @@
 package kube_test
 
 import (
+	"crypto/tls"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -205,5 +208,28 @@ func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
 	}
 	if got, err := p.Connect(app.Addresses()[0], 1); err != nil || got[0].Addr() != netip.MustParseAddr("10.244.77.2") {
 		t.Errorf("a client in zone-a reaches %v, %v; want zone-b's endpoint, which is hinted to it", got, err)
+	}
+}
+
+func TestWeirRunsOnANodeAndReachesTheAPIServerFromThere(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(1, "zone-a")
+	p := c.Proxy("zone-a-0")
+	weir := p.Weir("weir", "version")
+	<-weir.Done()
+	if !strings.Contains(weir.Log(), "weir") {
+		t.Errorf("weir version printed %q", weir.Log())
+	}
+	var conn net.Conn
+	err := p.Do(func() (err error) {
+		conn, err = net.Dial("tcp", strings.TrimPrefix(c.URL(), "https://"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(t.Context()); err != nil {
+		t.Errorf("the API server does not answer on the node: %v", err)
 	}
 }
