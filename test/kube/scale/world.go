@@ -55,6 +55,8 @@ type World struct {
 //
 // A hundredth of the Services has half of the endpoints, as the largest few have in most clusters; the rest shares the
 // others evenly. An endpoint is on a random node.
+//
+// Services take most of the time, and ever more: the API server counts all cluster IPs that are given out for each new one.
 func Fill(tb testing.TB, c *kube.Cluster, size Size) *World {
 	tb.Helper()
 	c.Namespace(Namespace)
