@@ -228,7 +228,7 @@ func TestWeirRunsOnANodeAndReachesTheAPIServerFromThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(t.Context()); err != nil {
 		t.Errorf("the API server does not answer on the node: %v", err)
 	}
