@@ -49,6 +49,7 @@ type World struct {
 	Nodes []string // by number; node i is in zone i modulo the zones
 
 	cluster *kube.Cluster
+	removed map[int]bool // nodes, by number
 }
 
 // Fill creates the objects and logs how long that took.
@@ -60,7 +61,7 @@ type World struct {
 func Fill(tb testing.TB, c *kube.Cluster, size Size) *World {
 	tb.Helper()
 	c.Namespace(Namespace)
-	w := &World{Size: size, cluster: c}
+	w := &World{Size: size, cluster: c, removed: make(map[int]bool)}
 	for i := range size.Nodes {
 		w.Nodes = append(w.Nodes, fmt.Sprintf("node-%d", i))
 	}
@@ -171,11 +172,12 @@ func (w *World) endpoint(node int, number uint32) discoveryv1.Endpoint {
 	}
 }
 
-// RemoveNode deletes node i and the endpoints on it.
+// RemoveNode deletes node i and the endpoints on it. One goroutine at a time may change a World.
 func (w *World) RemoveNode(ctx context.Context, i int) error {
 	if err := w.cluster.Client.CoreV1().Nodes().Delete(ctx, w.Nodes[i], metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("delete node %s: %w", w.Nodes[i], err)
 	}
+	w.removed[i] = true
 	return w.edit(ctx, func(s *discoveryv1.EndpointSlice) bool {
 		before := len(s.Endpoints)
 		s.Endpoints = slices.DeleteFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return *e.NodeName == w.Nodes[i] })
@@ -188,7 +190,7 @@ func (w *World) RemoveNode(ctx context.Context, i int) error {
 func (w *World) FailZone(ctx context.Context, zone string) error {
 	patch := []byte(`{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown"}]}}`)
 	err := parallel(ctx, w.Size.Nodes, func(ctx context.Context, i int) error {
-		if w.zone(i) != zone {
+		if w.zone(i) != zone || w.removed[i] {
 			return nil
 		}
 		_, err := w.cluster.Client.CoreV1().Nodes().Patch(ctx, w.Nodes[i], types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
