@@ -13,7 +13,7 @@ import (
 func TestAServiceBelongsToWhoIsSeenToWriteItsHints(t *testing.T) {
 	const label, mark = "weir.dev/distribution", "weir.dev/hints"
 	for name, c := range map[string]struct {
-		read liveOptions
+		read    liveOptions
 		labels  map[string]string // of the Service
 		field   string            // spec.trafficDistribution
 		slice   metav1.ObjectMeta

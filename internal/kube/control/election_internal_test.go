@@ -27,6 +27,7 @@ type watchman struct {
 
 // duty gives a part that is on duty while it runs, and takes a second to end.
 func (w *watchman) duty(t *testing.T, name string) manager.Runnable {
+	t.Helper()
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		w.mu.Lock()
 		if w.onDuty != "" {

@@ -17,6 +17,7 @@ import (
 )
 
 func newTestQueue(t *testing.T) queue {
+	t.Helper()
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[topology.ServiceName]())
 	t.Cleanup(q.ShutDown)
 	return q

@@ -51,12 +51,13 @@ func Look(ctx context.Context, config *rest.Config, o feed.Options) (*Preview, e
 			err = ctx.Err()
 		}
 		cancel()
-		<-ended
+		_ = <-ended // the other one, which ends because of the first
 		return nil, fmt.Errorf("read the cluster: %w", err)
 	}
 	cancel()
-	<-ended
-	<-ended
+	for range cap(ended) {
+		_ = <-ended // both were asked to
+	}
 	state, _ := f.States().Load()
 	return preview(state), nil
 }

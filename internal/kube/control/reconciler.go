@@ -32,8 +32,8 @@ func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (
 		r.reporter.Forget(name)
 		return reconcile.Result{}, nil
 	}
-	if ctx.Err() != nil { // the controller stops; the next leader looks at everything again
-		return reconcile.Result{}, nil
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil //nolint:nilerr // the controller stops; the next leader looks at everything again.
 	}
 	told := r.reporter.Report(ctx, written.decision, status.Outcome{
 		Slices:  len(written.decision.Record.Slices),
@@ -49,7 +49,7 @@ func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (
 
 // unlessStale leaves out of joined errors those that need not be tried again.
 func unlessStale(err error) error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // just what errors.Join gave.
+	joined, ok := err.(interface{ Unwrap() []error }) // just what errors.Join gave
 	switch {
 	case ok:
 		var rest []error
