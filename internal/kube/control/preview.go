@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,12 +52,11 @@ func Look(ctx context.Context, config *rest.Config, o feed.Options) (*Preview, e
 			err = ctx.Err()
 		}
 		cancel()
-		_ = <-ended // the other one, which ends because of the first
-		return nil, fmt.Errorf("read the cluster: %w", err)
+		return nil, fmt.Errorf("read the cluster: %w", errors.Join(err, <-ended))
 	}
 	cancel()
-	for range cap(ended) {
-		_ = <-ended // both were asked to
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		return nil, fmt.Errorf("end reading the cluster: %w", err)
 	}
 	state, _ := f.States().Load()
 	return preview(state), nil
