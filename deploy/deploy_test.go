@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAlertsAndDashboardAskForWhatIsExported compares with the lists of the guide, which other tests compare with what
-// running programs export.
+// TestAlertsAndDashboardAskForWhatIsExported compares with the guide's list, which other tests compare with what running
+// programs export.
 func TestAlertsAndDashboardAskForWhatIsExported(t *testing.T) {
 	labels := exported(t)
 	for place, queries := range map[string][]string{"alerts": alertQueries(t), "dashboard": dashboardQueries(t)} {
@@ -87,21 +87,19 @@ func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	series := make(map[string][]string)
 	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (counter|gauge|histogram) \\| *([a-z_, ]*?) *\\|")
-	for _, page := range []string{"metrics.md", "controller-metrics.md"} {
-		rows := row.FindAllStringSubmatch(read(t, "..", "docs", "guide", page), -1)
-		if len(rows) == 0 {
-			t.Fatalf("docs/guide/%s lists no metric: the pattern is broken", page)
+	rows := row.FindAllStringSubmatch(read(t, "..", "docs", "guide", "metrics.md"), -1)
+	if len(rows) == 0 {
+		t.Fatal("docs/guide/metrics.md lists no metric: the pattern is broken")
+	}
+	for _, m := range rows {
+		// Prometheus adds the first two of each target.
+		labels := append([]string{"instance", "job"}, strings.Split(m[3], ", ")...)
+		if m[2] != "histogram" {
+			series[m[1]] = labels
+			continue
 		}
-		for _, m := range rows {
-			// Prometheus adds the first two of each target.
-			labels := append([]string{"instance", "job"}, strings.Split(m[3], ", ")...)
-			if m[2] != "histogram" {
-				series[m[1]] = labels
-				continue
-			}
-			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-				series[m[1]+suffix] = append([]string{"le"}, labels...)
-			}
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			series[m[1]+suffix] = append([]string{"le"}, labels...)
 		}
 	}
 	return series

@@ -66,7 +66,7 @@ func refused(t *testing.T, addr string) {
 	}
 }
 
-// parseGuide reads the tables of the guide, but for the controller's: those are checked where they are declared.
+// parseGuide reads the tables of the guide that an agent answers for: all but the controller's.
 func parseGuide(t *testing.T) map[string]metric {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide", "metrics.md"))
