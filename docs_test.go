@@ -4,37 +4,46 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestNamedPathsExist keeps prose true: every path of the project that a document names in backquotes or links exists.
-func TestNamedPathsExist(t *testing.T) {
-	named := regexp.MustCompile("(?:`|\\]\\()((?:api|cmd|internal|docs|test|deploy)/[A-Za-z0-9_./-]*|[A-Z]+\\.md|[A-Za-z]+\\.mod|[a-z_]+_test\\.go)(?:`|\\))")
-	docs, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pattern := range []string{"docs/*/*.md", "internal/*/README.md"} {
+// documents lists what people read, sorted.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "internal/*/README.md"} {
 		more, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs = append(docs, more...)
+		found = append(found, more...)
 	}
+	return found
+}
+
+func readDocument(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path) //nolint:gosec // the project's own documents.
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestNamedPathsExist keeps prose true: every path of the project that a document names in backquotes exists, and so does
+// every path of deploy in a command.
+func TestNamedPathsExist(t *testing.T) {
+	named := regexp.MustCompile("`((?:api|cmd|internal|docs|test|deploy)/[A-Za-z0-9_./-]*|[A-Z]+\\.md|[A-Za-z]+\\.mod|[a-z_]+_test\\.go)`")
+	commanded := regexp.MustCompile(`(?m)[\s=](deploy/[A-Za-z0-9_./-]+)`)
 	found := 0
-	for _, doc := range docs {
-		text, err := os.ReadFile(doc) //nolint:gosec // the project's own documents.
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+	for _, doc := range documents(t) {
+		text := readDocument(t, doc)
+		for _, match := range append(named.FindAllStringSubmatch(text, -1), commanded.FindAllStringSubmatch(text, -1)...) {
 			found++
 			path := strings.TrimRight(match[1], "/.")
-			if _, err := os.Stat(path); err == nil {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), path)); err != nil {
+			if _, err := os.Stat(path); err != nil {
 				t.Errorf("%s names %s, which does not exist", doc, match[1])
 			}
 		}
@@ -42,4 +51,39 @@ func TestNamedPathsExist(t *testing.T) {
 	if found == 0 {
 		t.Error("no path found in any document: the pattern is broken")
 	}
+}
+
+// TestLinksLeadSomewhere follows the links between documents, to the heading where they name one.
+func TestLinksLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#: ]*)(?:#([^)]*))?\)`)
+	found := 0
+	for _, doc := range documents(t) {
+		for _, match := range link.FindAllStringSubmatch(readDocument(t, doc), -1) {
+			found++
+			target := doc
+			if match[1] != "" {
+				target = filepath.Join(filepath.Dir(doc), match[1])
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which does not exist", doc, match[1])
+				continue
+			}
+			if match[2] != "" && !slices.Contains(anchors(readDocument(t, target)), match[2]) {
+				t.Errorf("%s links to %s#%s, which is no heading there", doc, match[1], match[2])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no link found in any document: the pattern is broken")
+	}
+}
+
+// anchors lists how a document's headings are named in links.
+func anchors(text string) []string {
+	var found []string
+	dropped := regexp.MustCompile(`[^a-z0-9 _-]`)
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		found = append(found, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
+	}
+	return found
 }
