@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/test/kube"
@@ -22,38 +23,65 @@ import (
 // TestTheGuideInstallsByHelm runs the commands of docs/guide/install.md as written, and looks whether they did what it says.
 func TestTheGuideInstallsByHelm(t *testing.T) {
 	g := openGuide(t)
-	g.follow("What you need", "With Helm", "Is it there?")
+	g.follow("install.md", "What you need", "With Helm", "Is it there?")
 	g.wantHints(0)
-	g.follow("Hints on one service")
+	g.follow("install.md", "Hints on one service")
 	g.wantHints(6)
-	g.follow("Metrics")
+	g.follow("install.md", "Metrics")
 	g.checkMetrics()
-	g.follow("And back")
+	g.follow("install.md", "And back")
 	g.wantHints(0)
-	g.follow("All services")
-	g.follow("Is it there?")
+	g.follow("install.md", "All services", "Is it there?")
 	g.wantHints(6)
-	g.follow("By Helm", "What is left")
+	g.follow("install.md", "By Helm", "What is left")
 	g.wantHints(0)
 }
 
 // TestTheGuideInstallsByKubectl does so with the plain manifests; the label stays on when weir goes.
 func TestTheGuideInstallsByKubectl(t *testing.T) {
 	g := openGuide(t)
-	g.follow("With kubectl", "Is it there?", "Hints on one service")
+	g.follow("install.md", "With kubectl", "Is it there?", "Hints on one service")
 	g.wantHints(6)
-	g.follow("By kubectl", "What is left")
+	g.follow("install.md", "By kubectl", "What is left")
 	g.wantHints(0)
 }
 
-// guide is docs/guide/install.md on a cluster with an app of one Service, shop/web, that six pods of three zones serve.
+// TestTheOtherPagesCommandsRun takes weir through what the rest of the guide does with an installed one.
+func TestTheOtherPagesCommandsRun(t *testing.T) {
+	g := openGuide(t)
+	g.worker("worker-1", "zone-a")
+	g.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "cart", Pods: map[string]int{"zone-a": 1, "zone-b": 2}}).Settled()
+	g.follow("install.md", "With kubectl", "Is it there?")
+	g.follow("controller.md", "The controller", "Whose hints it writes")
+	g.wantHints(6)
+	g.follow("explain.md", "Explain", "All services", "Before anything is written", "Which cluster, and as whom", "From manifests")
+	g.follow("troubleshooting.md", "Troubleshooting", "Hints are there, traffic is not local", "Hints vanish", "What the conditions say")
+	g.follow("agent.md", "In a cluster")
+
+	before := g.authority()
+	g.follow("webhook.md", "Certificates")
+	g.c.Until("the webhook has a new authority", func() error {
+		g.kubelet.look()
+		if now := g.authority(); now == "" || now == before {
+			return fmt.Errorf("the caBundle is %.40q…", now)
+		}
+		return nil
+	})
+	g.follow("webhook.md", "Without it")
+	g.app.Scale("zone-a", 4) // has the built-in controller write the slice
+	g.wantHints(7)
+	g.follow("controller.md", "Taking everything back")
+	g.wantHints(0)
+	g.follow("install.md", "What is left")
+}
+
+// guide is the pages of docs/guide on a cluster with a Service, shop/web, that six pods of three zones serve.
 type guide struct {
-	t        *testing.T
-	c        *kube.Cluster
-	app      *kube.App
-	kubelet  *kubelet
-	commands map[string][]string // by section, in order
-	path     string              // a folder with the programs that commands call
+	t       *testing.T
+	c       *kube.Cluster
+	app     *kube.App
+	kubelet *kubelet
+	path    string // a folder with the programs that commands call
 }
 
 func openGuide(t *testing.T) *guide {
@@ -63,7 +91,7 @@ func openGuide(t *testing.T) *guide {
 		"deployment-controller", "replicaset-controller", "job-controller",
 	}})
 	c.Nodes(1, "zone-a", "zone-b", "zone-c")
-	g := &guide{t: t, c: c, kubelet: newKubelet(t, c), commands: readGuide(t), path: t.TempDir()}
+	g := &guide{t: t, c: c, kubelet: newKubelet(t, c), path: t.TempDir()}
 	g.app = c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 3, "zone-b": 2, "zone-c": 1}})
 	g.app.Settled()
 	link := func(name, program string) {
@@ -80,14 +108,29 @@ func openGuide(t *testing.T) *guide {
 	return g
 }
 
-// readGuide reads the commands of each section.
-func readGuide(t *testing.T) map[string][]string {
+// worker adds a node that a page names.
+func (g *guide) worker(name, zone string) {
+	g.t.Helper()
+	node := kube.NewNode(name, zone, "4", 200) // far from the numbers of the other nodes
+	if _, err := g.c.Client.CoreV1().Nodes().Create(g.t.Context(), node, metav1.CreateOptions{}); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// authority gives whom the API server trusts to be the webhook.
+func (g *guide) authority() string {
+	g.t.Helper()
+	return g.c.Kubectl("get", "mutatingwebhookconfiguration", "weir-hints", "-o", "jsonpath={.webhooks[0].clientConfig.caBundle}")
+}
+
+// readPage reads the commands of each section of a page, in order.
+func readPage(t *testing.T, page string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/guide/install.md")
+	text, err := os.ReadFile("../../docs/guide/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`^(?:##+ (.*)| {4,}((?:helm|kubectl|weir) .*))$`)
+	line := regexp.MustCompile(`^(?:#+ (.*)| {4,}((?:helm|kubectl|weir) .*))$`)
 	commands := make(map[string][]string)
 	section := ""
 	for one := range strings.Lines(string(text)) {
@@ -103,17 +146,18 @@ func readGuide(t *testing.T) map[string][]string {
 	return commands
 }
 
-// follow runs the commands of sections. Each has to succeed.
-func (g *guide) follow(sections ...string) {
+// follow runs the commands of sections of a page. Each has to succeed.
+func (g *guide) follow(page string, sections ...string) {
 	g.t.Helper()
+	commands := readPage(g.t, page)
 	for _, section := range sections {
-		if len(g.commands[section]) == 0 {
-			g.t.Fatalf("the guide has no command under %q", section)
+		if len(commands[section]) == 0 {
+			g.t.Fatalf("%s has no command under %q", page, section)
 		}
-		for _, command := range g.commands[section] {
+		for _, command := range commands[section] {
 			var out []byte
 			err := g.kubelet.during(func() (err error) {
-				cmd := exec.CommandContext(g.t.Context(), "bash", "-c", command)
+				cmd := exec.CommandContext(g.t.Context(), "bash", "-o", "pipefail", "-c", command)
 				cmd.Dir = "../.."
 				cmd.Env = append(os.Environ(), "PATH="+g.path+":"+os.Getenv("PATH"), "KUBECONFIG="+g.c.AdminKubeconfig())
 				out, err = cmd.CombinedOutput()
