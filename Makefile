@@ -1,6 +1,6 @@
-# Verbs: build test lint fuzz bench golden generate e2e. Tools are pinned in tools.mod (helm in a file of its own, because its
-# needs would change those of the others) and built by the go command; the programs that tests run as clients (curl, wrk)
-# and promtool come from the system's packages.
+# Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale. Tools are
+# pinned in tools.mod (helm in tools-helm.mod, because its needs would change those of the others) and built by the go
+# command; the programs that tests run (curl, wrk, nft, ip) and promtool come from the system's packages.
 GO       ?= go
 TOOL     := $(GO) tool -modfile=tools.mod
 HELM     := $(GO) tool -modfile=tools-helm.mod helm
@@ -14,6 +14,7 @@ PREFIX   ?= $(HOME)/.local
 .DEFAULT_GOAL := build
 .PHONY: build install test lint fuzz bench golden clients namespaces kube e2e scale generate deploy-check check-metrics
 
+# bin/weir, static.
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/weir ./cmd/weir
 
@@ -22,20 +23,25 @@ install: build
 	install -D -m 0755 bin/weir "$(DESTDIR)$(PREFIX)/bin/weir"
 	cd "$(DESTDIR)$(PREFIX)/bin" && ln -sf weir kubectl-weir && ln -sf weir kubectl_complete-weir
 
+# All tests that need nothing but Go, a C compiler and the clients: no root, no cluster.
 test: clients
 	$(GO) test -race -shuffle=on -timeout 20m $(PKG)
 
+# Modules as recorded and tidy, go vet, golangci-lint.
 lint:
 	$(GO) mod verify >/dev/null && $(GO) mod tidy -diff && $(GO) vet $(PKG)
 	$(TOOL) golangci-lint run $(PKG)
 
+# Every fuzz target, one after the other, each for FUZZTIME.
 fuzz:
 	@set -e; grep -rEo '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | while IFS=: read -r file func; do \
 	  $(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; done
 
+# Benchmarks whose names match BENCH, COUNT times.
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 
+# Golden files anew; read the difference as a change of behaviour.
 golden:
 	$(GO) test $$(grep -rl 'golden\.Check' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
@@ -45,18 +51,19 @@ clients:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk >/dev/null; } || \
 	  { echo "the tests need the programs curl and wrk: install them with your system's package manager" >&2; exit 1; }
 
-# The programs with which tests make what kube-proxy runs in: nft, which it calls itself, and ip. Both need root.
+# What tests make namespaces with, in which kube-proxy runs: root, ip, and nft, which kube-proxy calls itself.
 namespaces:
 	@[ "$$(id -u)" = 0 ] || { echo "make e2e makes network namespaces: run it as root" >&2; exit 1; }
 	@command -v nft >/dev/null && command -v ip >/dev/null || \
 	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq nftables iproute2 >/dev/null; } || \
 	  { echo "the tests need the programs nft and ip: install them with your system's package manager" >&2; exit 1; }
 
-# Everything on a real control plane. KUBE_BIN is where its programs are.
+# The tests on a real control plane. Needs root; builds the control plane, and installs nft and ip on Debian. E2EFLAGS='-run X'
+# chooses.
 e2e: namespaces kube
 	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags e2e -timeout 40m -v $(E2EFLAGS) ./test/kube/...
 
-# A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes about ten minutes.
+# A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes a quarter of an hour.
 scale: kube
 	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags scale -timeout 60m -v ./test/kube/scale/
 
