@@ -74,8 +74,8 @@ func TestZoneAwarenessAloneFallsShort(t *testing.T) {
 		if p.Event == Gone && p.Hit.Success > 0.5 {
 			t.Errorf("%v of the requests from the zone that is gone were answered well", p.Hit.Success)
 		}
-		if p.Event == Failing && p.Hit.Errors.Erroneous == 0 {
-			t.Errorf("no errors from endpoints that fail: %+v", p.Hit)
+		if p.Event == Failing && p.Hit.Requests > 0 && p.Hit.Success > 0.9 {
+			t.Errorf("half of the endpoints fail, and %v of the requests were answered well", p.Hit.Success)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "service.yaml")); err != nil {
