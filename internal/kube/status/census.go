@@ -13,8 +13,8 @@ import (
 )
 
 // census counts the managed services when metrics are gathered, from the newest decisions: their numbers change more
-// often than anybody looks. It counts nothing until it was opened: replicas that do not lead have the same services, and
-// sums over replicas would count each of them twice.
+// often than anybody looks. It counts only while it is open: replicas that do not lead have the same services, and sums
+// over replicas would count each of them twice.
 type census struct {
 	decisions func() []*plans.Decision
 	isOpen    atomic.Bool
@@ -45,8 +45,9 @@ func newCensus(decisions func() []*plans.Decision) *census {
 	}
 }
 
-// open lets the census count from now on.
 func (c *census) open() { c.isOpen.Store(true) }
+
+func (c *census) close() { c.isOpen.Store(false) }
 
 // Describe implements prometheus.Collector.
 func (c *census) Describe(descs chan<- *prometheus.Desc) {

@@ -84,6 +84,31 @@ weir_services{mode="PreferSameZone",reason="NoEndpoints"} 1
 `, "weir_services", "weir_in_zone_share", "weir_service_expected_overload")
 }
 
+// A replica that lost the lease must not count what the next leader counts, nor take up later where it stopped: how long
+// slices have been behind is not known any more, and what the next leader told must not be told again.
+func TestWhoRestsCountsNothingAndForgets(t *testing.T) {
+	s := newStage(t, topology.ModePreferSameZone, 3, 1)
+	s.report(status.Outcome{Slices: 1})
+	s.report(status.Outcome{Slices: 1, Pending: 1}) // behind, when the lease is lost
+	s.reporter.Rest()
+	s.gathers("", "weir_services", "weir_in_zone_share", "endpoint_slice_controller_services_count_by_traffic_distribution")
+
+	s.now = s.now.Add(time.Hour)
+	want := s.conditions()
+	equal(t, "events of the next term", []string(nil), s.report(status.Outcome{Slices: 1, Pending: 1}))
+	equal(t, "conditions", want, s.conditions())
+	s.report(status.Outcome{Slices: 1, Written: 1})
+	took := s.family("weir_hints_programming_duration_seconds").GetMetric()[0].GetHistogram()
+	if sum := took.GetSampleSum(); sum >= time.Hour.Seconds() {
+		t.Errorf("programming took %v s, an hour of which nobody led", sum)
+	}
+	s.gathers(`
+# HELP weir_services Managed services, by mode and by what their plan says first.
+# TYPE weir_services gauge
+weir_services{mode="PreferSameZone",reason="EndpointsServeOwnZone"} 1
+`, "weir_services")
+}
+
 func TestSyncsAndWritesAreCounted(t *testing.T) {
 	s := newStage(t, topology.ModeAuto, 2, 2, 2)
 	conflict := apierrors.NewConflict(endpointSlices(), "web-1", errors.New("changed"))

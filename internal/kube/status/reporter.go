@@ -127,6 +127,15 @@ func (r *Reporter) Forget(name topology.ServiceName) {
 	delete(r.memories, name)
 }
 
+// Rest ends a term: another replica may report from now on. Everything that is remembered is dropped, for what the Services
+// say is newer by the next report, and no services are counted until then. No Report may run meanwhile.
+func (r *Reporter) Rest() {
+	r.census.close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.memories)
+}
+
 // Clear takes weir's conditions off a Service, for a clean-up.
 func (r *Reporter) Clear(ctx context.Context, s *corev1.Service) error {
 	return r.write(ctx, s, new(memory), nil)
