@@ -21,9 +21,8 @@ type told struct {
 	version    string // resourceVersion of the Service that was looked at; empty: nothing was written
 }
 
-// write applies the conditions where the Service says otherwise, in status or reason: messages carry numbers, which are
-// refreshed only together with those. A Service that was looked at already and still says otherwise has not been seen
-// with them yet.
+// write applies the conditions where the Service says otherwise. A Service that was looked at already and still says
+// otherwise has not been seen with them yet.
 func (r *Reporter) write(ctx context.Context, s *corev1.Service, m *memory, want []metav1.Condition) error {
 	if r.services == nil {
 		return nil
@@ -91,9 +90,12 @@ func settle(want, have []metav1.Condition, now metav1.Time) []metav1.Condition {
 	return settled
 }
 
+// sameConditions compares conditions in status and reason. Messages carry numbers, which are refreshed only together with
+// those; but not that of what is accepted, which says what the Service asks for and changes only when that does.
 func sameConditions(a, b []metav1.Condition) bool {
 	return slices.EqualFunc(a, b, func(x, y metav1.Condition) bool {
-		return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason
+		return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason &&
+			(x.Type != api.ConditionAccepted || cut(x.Message, maxMessage) == cut(y.Message, maxMessage))
 	})
 }
 

@@ -3,6 +3,7 @@ package status_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,6 +179,21 @@ func TestConditionsAreWrittenOnlyWhenStatusOrReasonChanges(t *testing.T) {
 	s.report(status.Outcome{Slices: 1})
 	equal(t, "conditions", []string{"Accepted=True Accepted", "Programmed=False NodesWithoutZone"}, s.short())
 	equal(t, "transition when only the reason changed", gone.Unix(), s.service.Status.Conditions[1].LastTransitionTime.Unix())
+}
+
+func TestTheAcceptedConditionNamesTheModeThatIsAskedForNow(t *testing.T) {
+	s := newStage(t, topology.ModePreferSameZone, 1, 1, 1)
+	s.report(status.Outcome{Slices: 1})
+	s.service.Labels[api.LabelDistribution] = string(topology.ModeBalanced)
+	s.report(status.Outcome{Slices: 1})
+	equal(t, "condition", "Accepted=True Accepted: Balanced, asked for by label", s.conditions()[0])
+
+	s.service.Labels[api.LabelDistribution] = strings.Repeat("x", 40_000) // more than a message may hold
+	for range 2 {
+		s.report(status.Outcome{Slices: 1})
+	}
+	equal(t, "condition", "Accepted=False UnknownMode", s.short()[0])
+	equal(t, "writes", 3, s.applies())
 }
 
 func TestAServiceThatIsNotSeenWithItsConditionsYetIsNotWrittenAgain(t *testing.T) {
