@@ -28,7 +28,7 @@ func (s *scene) standing(r *kubefeed.Record, planned *plan.Plan) *explain.Standi
 	standing := explain.NewStanding(owner, &now, len(own), pending)
 	standing.AskedBy = string(r.Asked)
 	for _, p := range r.Refused() {
-		standing.Refused = append(standing.Refused, p.Field+": "+p.Message)
+		standing.Refused = append(standing.Refused, p.Text())
 	}
 	for _, c := range r.Object.Status.Conditions {
 		if c.Type == api.ConditionAccepted || c.Type == api.ConditionProgrammed {

@@ -41,23 +41,34 @@ func (r Ref) String() string {
 type Problem struct {
 	Object  Ref
 	Field   string // path within the object, as in spec.ports[0].port; may be empty
-	Message string // what is wrong and what was done about it
+	Message string // what is wrong, and what was done about it where Instead does not say that
 	Source  string // file:line where it stands; empty when the object did not come from a file
 	// Refused tells that this is a wish of the user's which is not followed. Who knows an earlier good value of it keeps
 	// that instead of the default.
 	Refused bool
+	// Instead says what counts in the place of a wish that is refused, as in "the default is taken".
+	Instead string
 }
 
 // String gives the problem in a line.
 func (p Problem) String() string {
-	text := p.Object.String() + ": "
+	text := p.Object.String() + ": " + p.Text()
 	if p.Source != "" {
 		text = p.Source + ": " + text
 	}
+	return text
+}
+
+// Text gives the problem without its object and source, for who has named them already.
+func (p Problem) Text() string {
+	text := p.Message
 	if p.Field != "" {
-		text += p.Field + ": "
+		text = p.Field + ": " + text
 	}
-	return text + p.Message
+	if p.Instead != "" {
+		text += ": " + p.Instead
+	}
+	return text
 }
 
 // problems gathers what is wrong with one object.
@@ -70,11 +81,18 @@ func (p *problems) add(field, format string, args ...any) {
 	p.list = append(p.list, Problem{Object: p.object, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuse reports a wish that is not followed.
-func (p *problems) refuse(field, format string, args ...any) {
+// refuse reports a wish that is not followed, and what counts instead.
+func (p *problems) refuse(field, instead, format string, args ...any) {
 	p.add(field, format, args...)
-	p.list[len(p.list)-1].Refused = true
+	last := &p.list[len(p.list)-1]
+	last.Refused, last.Instead = true, instead
 }
+
+// What counts in the place of a wish that is refused.
+const (
+	theDefault = "the default is taken"
+	leftOut    = "left out"
+)
 
 // at gives the path of a key that holds dots, as in metadata.labels[weir.dev/distribution].
 func at(path, key string) string { return path + "[" + key + "]" }

@@ -57,7 +57,7 @@ func (p *problems) mode(s *corev1.Service, o Options) (topology.Mode, Asked) {
 		mode, err := topology.ParseMode(label)
 		switch {
 		case err != nil:
-			p.refuse(at("metadata.labels", api.LabelDistribution), "%v: taken as %s", err, o.defaultMode())
+			p.refuse(at("metadata.labels", api.LabelDistribution), takenAs(o), "%v", err)
 			return o.defaultMode(), AskedByLabel
 		case !o.Gates.off(mode):
 			p.contradiction(s, mode)
@@ -69,6 +69,9 @@ func (p *problems) mode(s *corev1.Service, o Options) (topology.Mode, Asked) {
 	}
 	return p.nativeMode(s, o)
 }
+
+// takenAs says what counts in the place of a mode that is refused.
+func takenAs(o Options) string { return "taken as " + string(o.defaultMode()) }
 
 // contradiction reports a native annotation that says something else than weir's label.
 func (p *problems) contradiction(s *corev1.Service, mode topology.Mode) {
@@ -94,7 +97,7 @@ func (p *problems) nativeMode(s *corev1.Service, o Options) (topology.Mode, Aske
 				return mode, AskedByField
 			}
 		default:
-			p.refuse("spec.trafficDistribution", "unknown value %q: taken as %s", *field, o.defaultMode())
+			p.refuse("spec.trafficDistribution", takenAs(o), "unknown value %q", *field)
 			return o.defaultMode(), AskedByField
 		}
 	}
@@ -104,7 +107,7 @@ func (p *problems) nativeMode(s *corev1.Service, o Options) (topology.Mode, Aske
 	case strings.EqualFold(value, string(topology.ModeDisabled)):
 		return topology.ModeDisabled, AskedByAnnotation
 	default:
-		p.refuse(at("metadata.annotations", key), "unknown value %q: taken as %s", value, o.defaultMode())
+		p.refuse(at("metadata.annotations", key), takenAs(o), "unknown value %q", value)
 		return o.defaultMode(), AskedByAnnotation
 	}
 }

@@ -55,7 +55,7 @@ const prefix = "weir.dev/"
 func (p *problems) strategy(field, value string, o Options) string {
 	known := func(name string) bool { return strings.EqualFold(name, value) }
 	if o.Strategies != nil && !slices.ContainsFunc(o.Strategies, known) {
-		p.refuse(field, "unknown strategy %q, want one of %s: the default is taken", value, strings.Join(o.Strategies, ", "))
+		p.refuse(field, theDefault, "unknown strategy %q, want one of %s", value, strings.Join(o.Strategies, ", "))
 		return ""
 	}
 	return value
@@ -63,7 +63,7 @@ func (p *problems) strategy(field, value string, o Options) string {
 
 func (p *problems) oneOf(field, value string, known ...string) string {
 	if !slices.Contains(known, value) {
-		p.refuse(field, "unknown value %q, want %s: the default is taken", value, strings.Join(known, ", "))
+		p.refuse(field, theDefault, "unknown value %q, want %s", value, strings.Join(known, ", "))
 		return ""
 	}
 	return value
@@ -76,12 +76,12 @@ func (p *problems) drains(field, value string) []topology.Drain {
 		name, at, _ := strings.Cut(strings.TrimSpace(part), "=")
 		z, err := topology.ParseZone(name)
 		if err != nil {
-			p.refuse(field, "%v, want ZONE=TIME: left out", err)
+			p.refuse(field, leftOut, "%v, want ZONE=TIME", err)
 			continue
 		}
 		until, err := time.Parse(time.RFC3339, at)
 		if err != nil {
-			p.refuse(field, "bad time %q of zone %s, want RFC 3339 as in 2026-11-20T12:00:00Z: left out", at, z)
+			p.refuse(field, leftOut, "bad time %q of zone %s, want RFC 3339 as in 2026-11-20T12:00:00Z", at, z)
 			continue
 		}
 		drains = append(drains, topology.Drain{Zone: z, Until: until.UTC()})
@@ -101,7 +101,7 @@ func (p *problems) overloadLimit(field, value string) float64 {
 	}
 	// Zero would mean the default to whoever reads the service, and no plan could keep to it.
 	if err != nil || math.IsNaN(limit) || limit <= 0 || limit > maxOverloadLimit {
-		p.refuse(field, "bad limit %q, want a ratio above 0 and up to %d, as in 0.2 or 20%%: the default is taken",
+		p.refuse(field, theDefault, "bad limit %q, want a ratio above 0 and up to %d, as in 0.2 or 20%%",
 			value, maxOverloadLimit)
 		return 0
 	}
@@ -116,23 +116,23 @@ func (p *problems) demand(field, value string) []topology.ZoneDemand {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
 		z, err := topology.ParseZone(name)
 		if err != nil {
-			p.refuse(field, "%v, want ZONE=SHARE: the default is taken", err)
+			p.refuse(field, theDefault, "%v, want ZONE=SHARE", err)
 			return nil
 		}
 		share, err := strconv.ParseFloat(number, 64)
 		if err != nil || math.IsNaN(share) || math.IsInf(share, 0) || share < 0 {
-			p.refuse(field, "bad share %q of zone %s, want a number of at least 0: the default is taken", number, z)
+			p.refuse(field, theDefault, "bad share %q of zone %s, want a number of at least 0", number, z)
 			return nil
 		}
 		if slices.ContainsFunc(demand, func(d topology.ZoneDemand) bool { return d.Zone == z }) {
-			p.refuse(field, "zone %s occurs twice: the default is taken", z)
+			p.refuse(field, theDefault, "zone %s occurs twice", z)
 			return nil
 		}
 		sum += share
 		demand = append(demand, topology.ZoneDemand{Zone: z, Share: share})
 	}
 	if sum == 0 || math.IsInf(sum, 0) {
-		p.refuse(field, "the shares sum to %v: the default is taken", sum)
+		p.refuse(field, theDefault, "the shares sum to %v", sum)
 		return nil
 	}
 	slices.SortFunc(demand, func(a, b topology.ZoneDemand) int { return strings.Compare(string(a.Zone), string(b.Zone)) })

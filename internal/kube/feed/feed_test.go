@@ -233,6 +233,7 @@ func TestLastGoodWishesStayUntilTheyAreMended(t *testing.T) {
 		if s.Overflow.Strategy != "Hazl" {
 			t.Errorf("want the wish that is good, got %q", s.Overflow.Strategy)
 		}
+		equal(t, "what counts instead", []string{"Auto stays", "the last good value stays", "the last good value stays"}, instead(r))
 		w.set(service("web", label+"=Blanced")) // a second time, and a wish is taken back
 		if r = w.record("web"); r.Service.Mode != topology.ModeAuto || r.Service.OverloadLimit != 0 {
 			t.Errorf("want Auto without a limit, got %+v", r.Service)
@@ -248,7 +249,17 @@ func TestLastGoodWishesStayUntilTheyAreMended(t *testing.T) {
 		if r = w.record("web"); r.Managed {
 			t.Error("a new service of the same name inherited wishes")
 		}
+		equal(t, "what counts instead", []string{"the hints are left alone"}, instead(r))
 	})
+}
+
+// instead lists what counts in the place of what is refused.
+func instead(r *feed.Record) []string {
+	var texts []string
+	for _, p := range r.Refused() {
+		texts = append(texts, p.Instead)
+	}
+	return texts
 }
 
 func TestTheOverflowsLastGoodWishesStay(t *testing.T) {

@@ -7,6 +7,14 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
+// KeepWishes does for a record that was made of a cluster's objects alone what a feed does for those of its first state: it
+// puts what the objects still tell of a good mode in the place of one that is refused.
+func KeepWishes(r *Record) {
+	if r.Service != nil {
+		keepWishes(r, nil)
+	}
+}
+
 // keepWishes puts the last good value in the place of each wish that is refused.
 //
 // A mode is last known from the record before, if weir managed the service then; else from the mark on its slices, which
@@ -16,12 +24,14 @@ func keepWishes(r, before *Record) {
 	if before != nil && (before.Service == nil || before.Object.UID != r.Object.UID) {
 		before = nil // another service of that name
 	}
-	for _, p := range r.Refused() {
-		switch {
+	for i := range r.Problems {
+		switch p := &r.Problems[i]; {
+		case !p.Refused:
 		case isModeField(p.Field):
-			keepMode(r, before)
+			p.Instead = keepMode(r, before)
 		case before != nil:
 			keepWish(p.Field, r.Service, before.Service)
+			p.Instead = "the last good value stays"
 		}
 	}
 }
@@ -39,16 +49,18 @@ func isModeField(field string) bool {
 	}
 }
 
-func keepMode(r, before *Record) {
+// keepMode says what counts instead of the mode that is refused.
+func keepMode(r, before *Record) (instead string) {
+	mode, ok := markedMode(r)
 	if before != nil && before.Managed {
-		r.Service.Mode = before.Service.Mode
-		return
+		mode, ok = before.Service.Mode, true
 	}
-	if mode, ok := markedMode(r); ok {
-		r.Service.Mode = mode
-		return
+	if !ok {
+		r.Managed = false
+		return "the hints are left alone"
 	}
-	r.Managed = false
+	r.Service.Mode = mode
+	return string(mode) + " stays"
 }
 
 // markedMode gives the mode that weir last wrote hints for.

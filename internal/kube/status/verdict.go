@@ -125,7 +125,7 @@ func warningsOf(d *plans.Decision) []warning {
 		if p.Object.Kind != "Service" || !strings.HasPrefix(p.Field, "metadata.") && !p.Refused {
 			continue
 		}
-		w := warning{about: p.Field, note: p.Field + ": " + p.Message}
+		w := warning{about: p.Field, note: p.Text()}
 		switch {
 		case p.Refused:
 			w.reason = refusal(p)
@@ -185,7 +185,7 @@ func accept(d *plans.Decision) metav1.Condition {
 		if r := refusal(p); c.Reason == "" || r == reasonUnknownMode {
 			c.Reason = r
 		}
-		notes = append(notes, p.Field+": "+p.Message)
+		notes = append(notes, p.Text())
 	}
 	if len(notes) > 0 {
 		c.Message = strings.Join(notes, "; ")
