@@ -189,7 +189,8 @@ type liveOptions struct {
 // scene makes a scene of a live cluster's objects.
 //
 // A service is weir's when it carries weir's label, or when its slices show that weir writes them. The mode that the mark
-// on them names takes the place of one that the service does not name, or names badly; without a mark that is none.
+// on them names takes the place of one that the service does not name, or names badly; without a mark that is none, and a
+// service that names its mode badly is left alone.
 func (r liveOptions) scene(objects *convert.Objects) *scene {
 	s := &scene{live: true, holder: "the cluster holds"}
 	var nodes []topology.Node
@@ -227,7 +228,7 @@ func (s *scene) settle() {
 // record reads a Service, but for its endpoints.
 func (r liveOptions) record(object *corev1.Service, list []*discoveryv1.EndpointSlice) *kubefeed.Record {
 	o := convert.Options{ManageAll: r.manage != manageWeir, Default: r.defaultMode}
-	mark, marked := marked(list)
+	mark, isMarked := marked(list)
 	if o.Default == topology.ModeUnset {
 		o.Default = mark
 	}
@@ -236,20 +237,20 @@ func (r liveOptions) record(object *corev1.Service, list []*discoveryv1.Endpoint
 		Name: nameOf(object), Object: object, Slices: list, Service: svc,
 		Asked: convert.AskedBy(object, o), Problems: problems,
 	}
-	_, err := topology.ParseMode(object.Labels[api.LabelDistribution])
-	labelled := record.Asked == convert.AskedByLabel && err == nil
+	labelled := record.Asked == convert.AskedByLabel
 	switch r.manage {
 	case manageAll:
 		record.Managed = true
 	case manageWeir:
 		record.Managed = labelled
 	default:
-		record.Managed = labelled || marked
+		record.Managed = labelled || isMarked || slices.ContainsFunc(list, isLabelledSlice)
 	}
+	kubefeed.KeepWishes(record)
 	return record
 }
 
-// marked tells whether weir writes these slices, and in which mode.
+// marked tells whether weir wrote the hints of these slices, and in which mode.
 func marked(list []*discoveryv1.EndpointSlice) (topology.Mode, bool) {
 	found := false
 	for _, s := range list {
@@ -257,10 +258,15 @@ func marked(list []*discoveryv1.EndpointSlice) (topology.Mode, bool) {
 		if mode, err := topology.ParseMode(value); ok && err == nil {
 			return mode, true
 		}
-		_, labelled := s.Labels[api.LabelDistribution]
-		found = found || ok || labelled
+		found = found || ok
 	}
 	return topology.ModeDisabled, found
+}
+
+// isLabelledSlice tells whether a slice carries weir's label, which whoever manages slices copies from their Service.
+func isLabelledSlice(s *discoveryv1.EndpointSlice) bool {
+	_, ok := s.Labels[api.LabelDistribution]
+	return ok
 }
 
 func slicesByService(list []*discoveryv1.EndpointSlice) map[topology.ServiceName][]*discoveryv1.EndpointSlice {

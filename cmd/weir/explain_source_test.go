@@ -20,8 +20,17 @@ func TestAServiceBelongsToWhoIsSeenToWriteItsHints(t *testing.T) {
 		managed bool
 		mode    topology.Mode
 	}{
-		"labelled":                       {labels: map[string]string{label: "Auto"}, managed: true, mode: topology.ModeAuto},
-		"a label that nobody knows":      {labels: map[string]string{label: "Otto"}, mode: topology.ModeDisabled},
+		"labelled":                  {labels: map[string]string{label: "Auto"}, managed: true, mode: topology.ModeAuto},
+		"a label that nobody knows": {labels: map[string]string{label: "Otto"}, mode: topology.ModeDisabled},
+		"a label that nobody knows, on the slices too": {
+			labels: map[string]string{label: "Otto"}, slice: metav1.ObjectMeta{Labels: map[string]string{label: "Otto"}},
+			mode: topology.ModeDisabled,
+		},
+		"a mark, and a label that nobody knows, where the label alone counts": {
+			read:   liveOptions{manage: manageWeir, defaultMode: topology.ModeBalanced},
+			labels: map[string]string{label: "Otto"}, slice: metav1.ObjectMeta{Annotations: map[string]string{mark: "PreferSameNode"}},
+			managed: true, mode: topology.ModePreferSameNode,
+		},
 		"a field":                        {field: "PreferClose", mode: topology.ModePreferClose},
 		"nothing":                        {mode: topology.ModeDisabled},
 		"nothing, where all are managed": {read: liveOptions{manage: manageAll, defaultMode: topology.ModeBalanced}, managed: true, mode: topology.ModeBalanced},
