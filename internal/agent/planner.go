@@ -2,7 +2,6 @@ package agent
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -39,7 +38,7 @@ func (p *planner) next(s *topology.Snapshot) *world {
 	all := make([]plannedService, 0, len(earlier))
 	for _, svc := range s.Services {
 		svc = p.withMode(svc)
-		for _, family := range familiesOf(svc) {
+		for _, family := range svc.Families() {
 			key := planKey{svc.ServiceName, family}
 			before, ok := earlier[key]
 			now := before
@@ -101,21 +100,6 @@ func (p *planner) withMode(svc *topology.Service) *topology.Service {
 	filled := *svc
 	filled.Mode = p.config.Mode
 	return &filled
-}
-
-// familiesOf lists the families that a service has cluster IPs or endpoints in.
-func familiesOf(svc *topology.Service) []topology.Family {
-	var families []topology.Family
-	for _, f := range topology.Families() {
-		hasIP := false
-		for _, ip := range svc.ClusterIPs {
-			hasIP = hasIP || topology.FamilyOf(ip) == f
-		}
-		if hasIP || slices.ContainsFunc(svc.Endpoints, func(e topology.Endpoint) bool { return e.Family() == f }) {
-			families = append(families, f)
-		}
-	}
-	return families
 }
 
 // sameService tells whether planning would see no difference. Snapshots are immutable, so one pointer is one value.

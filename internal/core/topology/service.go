@@ -59,6 +59,24 @@ type Service struct {
 	Endpoints            []Endpoint   // sorted by CompareEndpoints, both families, every condition
 }
 
+// Families lists those that the service has cluster IPs or endpoints in, in the order of Families.
+func (s *Service) Families() []Family {
+	var has [2]bool
+	for _, ip := range s.ClusterIPs {
+		has[FamilyOf(ip)] = true
+	}
+	for i := range s.Endpoints {
+		has[s.Endpoints[i].Family()] = true
+	}
+	var list []Family
+	for _, family := range Families() {
+		if has[family] {
+			list = append(list, family)
+		}
+	}
+	return list
+}
+
 // ZoneDemand is how much of a service's traffic starts in a zone, as a fraction of the whole. The shares of a service
 // need not sum to 1: whoever uses them scales them.
 type ZoneDemand struct {

@@ -2,6 +2,8 @@ package topology_test
 
 import (
 	"math/rand/v2"
+	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,6 +64,31 @@ func TestSnapshotKnowsZonesOfNodesAndEndpoints(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[topology.Zone]string{"b": "eu"}, s.Regions()); diff != "" {
 		t.Errorf("regions (-want +got):\n%s", diff)
+	}
+}
+
+func TestAServiceHasTheFamiliesOfItsClusterIPsAndEndpoints(t *testing.T) {
+	v4, v6 := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")
+	for _, c := range []struct {
+		ip, endpoint netip.Addr
+		want         []topology.Family
+	}{
+		{v6, v4, []topology.Family{topology.IPv4, topology.IPv6}},
+		{v4, v4, []topology.Family{topology.IPv4}},
+		{netip.Addr{}, v6, []topology.Family{topology.IPv6}},
+		{v6, netip.Addr{}, []topology.Family{topology.IPv6}},
+		{netip.Addr{}, netip.Addr{}, nil},
+	} {
+		var s topology.Service
+		if c.ip.IsValid() {
+			s.ClusterIPs = []netip.Addr{c.ip}
+		}
+		if c.endpoint.IsValid() {
+			s.Endpoints = []topology.Endpoint{{Addr: c.endpoint}}
+		}
+		if got := s.Families(); !slices.Equal(got, c.want) {
+			t.Errorf("cluster IP %v, endpoint %v: want %v, got %v", c.ip, c.endpoint, c.want, got)
+		}
 	}
 }
 

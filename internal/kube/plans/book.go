@@ -140,7 +140,7 @@ func decide(s *feed.State, survey plan.Survey, t *task, seen time.Time) *Decisio
 	d := &Decision{Record: t.record, Changed: seen}
 	if svc := t.record.Service; t.record.Managed && svc != nil {
 		remembered := remember(svc, t.before)
-		for _, family := range families(svc) {
+		for _, family := range svc.Families() {
 			d.Plans = append(d.Plans, plan.Compute(plan.InputOf(&s.Snapshot, survey, remembered, family)))
 		}
 	}
@@ -148,24 +148,6 @@ func decide(s *feed.State, survey plan.Survey, t *task, seen time.Time) *Decisio
 		d.Changed = t.before.Changed
 	}
 	return d
-}
-
-// families lists those that the service has endpoints or cluster IPs in, IPv4 first.
-func families(svc *topology.Service) []topology.Family {
-	var has [2]bool
-	for _, ip := range svc.ClusterIPs {
-		has[topology.FamilyOf(ip)] = true
-	}
-	for i := range svc.Endpoints {
-		has[svc.Endpoints[i].Family()] = true
-	}
-	var list []topology.Family
-	for _, family := range topology.Families() {
-		if has[family] {
-			list = append(list, family)
-		}
-	}
-	return list
 }
 
 // remember gives the service with the hints that were planned before on each ready endpoint that carries none: somebody
