@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/weir-lb/weir/internal/agent"
 	"github.com/weir-lb/weir/internal/core/overflow"
@@ -63,8 +61,7 @@ type agentFlags struct {
 	retryOn   string
 	admin     string
 	profiling bool
-	logFormat string
-	logLevel  string
+	log       logFlags
 	dryRun    bool
 	output    string
 }
@@ -157,8 +154,7 @@ func (f *agentFlags) operation() flagGroup {
 	g.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof there, too")
 	g.DurationVar(&f.config.Drain, "drain-timeout", agent.DefaultDrain,
 		"how long requests in flight may go on after their listener closed; 0: not at all")
-	g.StringVar(&f.logFormat, "log-format", "", "text or json (default: text on a terminal, else json)")
-	g.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.log.addTo(g)
 	g.BoolVar(&f.dryRun, "dry-run", false, "print what would be served, and serve nothing")
 	g.StringVarP(&f.output, "output", "o", "table", "of --dry-run: table, json or yaml")
 	return g
@@ -170,7 +166,7 @@ func (f *agentFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	logger, err := f.logger(c.ErrOrStderr())
+	logger, err := f.log.logger(c.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -337,23 +333,6 @@ func zeroIsNone(c *agent.Config) {
 	if c.Drain == 0 {
 		c.Drain = 1 // ns: over before anything can be waited for
 	}
-}
-
-func (f *agentFlags) logger(w io.Writer) (*slog.Logger, error) {
-	level, err := ops.ParseLogLevel(f.logLevel)
-	if err != nil {
-		return nil, err
-	}
-	format := ops.LogJSON
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor.
-		format = ops.LogText
-	}
-	if f.logFormat != "" {
-		if format, err = ops.ParseLogFormat(f.logFormat); err != nil {
-			return nil, err
-		}
-	}
-	return ops.NewLogger(w, format, level), nil
 }
 
 func join[T ~string](names []T) string {
