@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -72,20 +73,34 @@ func (f *clusterFlags) load() (*rest.Config, error) {
 		}
 		return c, nil
 	}
+	c, _, err := readKubeconfig(f.kubeconfig, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	if errors.Is(err, errNoKubeconfig) {
+		return nil, &usageError{errors.New("no cluster: name a kubeconfig with --kubeconfig or in $KUBECONFIG")}
+	}
+	return c, err
+}
+
+// errNoKubeconfig tells that no kubeconfig was named and none is where it is looked for.
+var errNoKubeconfig = errors.New("there is no kubeconfig")
+
+// readKubeconfig finds a cluster, and the namespace that the user works in, as kubectl does: in the file that is named,
+// else in those of $KUBECONFIG, else in ~/.kube/config, else by the service account of the pod.
+func readKubeconfig(file string, overrides *clientcmd.ConfigOverrides) (c *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	rules.WarnIfAllMissing = false
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
-	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	rules.ExplicitPath, rules.WarnIfAllMissing = file, false
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	c, err = loader.ClientConfig()
+	if err == nil {
+		namespace, _, err = loader.Namespace()
+	}
 	switch {
 	case err == nil:
-		return c, nil
-	case clientcmd.IsEmptyConfig(err) && f.kubeconfig == "":
-		return nil, &usageError{errors.New("no cluster: name a kubeconfig with --kubeconfig or in $KUBECONFIG")}
-	case f.kubeconfig != "":
-		return nil, fmt.Errorf("kubeconfig %s: %w", f.kubeconfig, err)
+		return c, namespace, nil
+	case clientcmd.IsEmptyConfig(err) && file == "":
+		return nil, "", errNoKubeconfig
 	default:
-		return nil, fmt.Errorf("kubeconfig %s: %w", strings.Join(rules.GetLoadingPrecedence(), ", "), err)
+		files := cmp.Or(file, strings.Join(rules.GetLoadingPrecedence(), ", "))
+		return nil, "", fmt.Errorf("read the kubeconfig %s: %w", files, err)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/ops"
 )
 
 // kubectlFlags say which cluster is read and as whom, as kubectl's flags of the same names do.
@@ -65,21 +66,15 @@ func (f *kubectlFlags) group() flagGroup {
 
 // config finds the kubeconfig, and the namespace that the user works in.
 func (f *kubectlFlags) config() (config *rest.Config, namespace string, err error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath, rules.WarnIfAllMissing = f.kubeconfig, false
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
-	config, err = loader.ClientConfig()
+	config, namespace, err = readKubeconfig(f.kubeconfig, &f.overrides)
 	switch {
-	case clientcmd.IsEmptyConfig(err):
+	case errors.Is(err, errNoKubeconfig):
 		return nil, "", &usageError{errors.New("no cluster and no manifests: there is no kubeconfig and no --filename (-f)")}
 	case err != nil:
-		return nil, "", fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	if namespace, _, err = loader.Namespace(); err != nil {
-		return nil, "", fmt.Errorf("read the kubeconfig: %w", err)
+		return nil, "", err
 	}
 	config.QPS = -1 // three lists at once, page by page: the API server's own fairness is limit enough
-	config.UserAgent = rest.DefaultKubernetesUserAgent()
+	config.UserAgent = userAgent(ops.ReadBuild())
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.ContentType = runtime.ContentTypeProtobuf
 	return config, namespace, nil

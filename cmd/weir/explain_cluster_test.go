@@ -107,7 +107,7 @@ func TestWhatAClusterRefusesIsTold(t *testing.T) {
 		},
 		"an alias":             {nil, []string{"explain", "alias"}, []string{"service shop/alias is of type ExternalName"}},
 		"a node":               {nil, []string{"explain", "web", "--node", "node-x"}, []string{`no node is called "node-x": did you mean node-a`}},
-		"a context":            {nil, []string{"explain", "--context", "none"}, []string{"read the kubeconfig: context"}},
+		"a context":            {nil, []string{"explain", "--context", "none"}, []string{"read the kubeconfig /", `context "none" does not exist`}},
 		"a server that is off": {nil, []string{"explain", "-s", "http://127.0.0.1:1"}, []string{"list nodes: ", "connection refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
