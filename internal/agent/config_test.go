@@ -221,3 +221,43 @@ func TestWhatANodeServesFollowsFromTheSnapshot(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsChosenForANodeIsWhatAKubeProxyWouldUse(t *testing.T) {
+	const nodes = "nodes n1=a:4 n2=b:4; "
+	for name, c := range map[string]struct {
+		text     string
+		strategy string
+		want     []int // endpoints by their number
+		home     int
+	}{
+		"lent endpoints are chosen and not home":           {"service web ip=10.0.0.9; endpoints a:1>a b:1>a b:1>b", "", []int{1, 2}, 1},
+		"lent endpoints are home where nothing is spilled": {"service web ip=10.0.0.9; endpoints a:1>a b:1>a b:1>b", "Static", []int{1, 2}, 2},
+		"without hints all":                                {"service web ip=10.0.0.9; endpoints a:1 b:1 b:1!", "", []int{1, 2}, 2},
+		"the terminating one when no other is left":        {"service web ip=10.0.0.9; endpoints a:1! b:1~", "", []int{2}, 1},
+		"the node's own under policy Local":                {"service web ip=10.0.0.9 internal=Local; endpoints a:1@n1 b:1@n2", "", []int{1}, 1},
+		"nothing":                                          {"service web ip=10.0.0.9; endpoints a:1!", "", nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := topology.ParseSnapshot(nodes + c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, err := agent.Preview(agent.Config{Node: "n1", Hints: agent.HintsNative, Strategy: c.strategy}, &s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []netip.AddrPort{}
+			for _, number := range c.want {
+				e := &s.Services[0].Endpoints[number-1]
+				want = append(want, netip.AddrPortFrom(e.Addr, e.Ports[0].Port))
+			}
+			port := status.Services[0].Ports[0]
+			if diff := cmp.Diff(want, port.Chosen, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
+				t.Errorf("chosen (-want +got)\n%s", diff)
+			}
+			if port.Home != c.home {
+				t.Errorf("%d endpoints are home, want %d", port.Home, c.home)
+			}
+		})
+	}
+}

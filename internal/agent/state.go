@@ -103,9 +103,11 @@ type PortStatus struct {
 	Protocol  string          `json:"protocol"` // as the proxy understands it
 	Family    string          `json:"family"`
 	Addresses []AddressStatus `json:"addresses"`
-	Home      int             `json:"home"`      // endpoints that requests go to while home copes
-	Endpoints int             `json:"endpoints"` // all that it may use, those to spill to included
-	Reason    string          `json:"reason"`    // why home is what it is
+	// Chosen are the endpoints that policies and hints give the node: those that a kube-proxy there would use. Sorted.
+	Chosen    []netip.AddrPort `json:"chosen"`
+	Home      int              `json:"home"`      // how many of them requests go to while these cope
+	Endpoints int              `json:"endpoints"` // how many there are with those to spill to
+	Reason    string           `json:"reason"`    // why these are chosen
 }
 
 // AddressStatus is one address of a port.
@@ -170,6 +172,7 @@ func portStatus(w *wantedPool, open map[netip.AddrPort]bool) PortStatus {
 		Name:      w.port.Name,
 		Protocol:  protocolOf(w).String(),
 		Family:    w.key.family.String(),
+		Chosen:    append([]netip.AddrPort{}, w.chosen...), // an empty list in JSON, not null
 		Endpoints: len(w.targets),
 		Reason:    w.choice.String(),
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
@@ -12,42 +13,47 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// targets gives the pool of a service port on this node, and why its home is what it is. strategy is the one that the
-// service asks for; empty for the agent's.
+// choose fills in what a pool may send to, and why.
 //
-// Shape: first what the consumer rules give this node, as Home; then every other ready endpoint, to spill to. Under the
-// policy Local there is nothing to spill to: the user asked that traffic stays on the node. Where the rules lend the node
-// endpoints of other zones besides those of its own, a strategy that spills uses them when it needs them (ADR 0002).
-func (b *builder) targets(
-	svc *topology.Service, port topology.Port, f topology.Family, strategy string,
-) ([]pick.Target, reason.Reason) {
-	endpoints := b.endpoints(svc, f)
-	choice := plan.Choose(svc, endpoints, port, b.client)
-	home, why := choice.Inside(svc)
-	if why.Code == reason.HintedToZone && !overflow.KeepsHome(cmp.Or(strategy, b.config.Strategy)) {
-		home = b.near(endpoints, home)
+// Shape: targets are first the pool's home, then every other ready endpoint, to spill to. Under the policy Local there is
+// nothing to spill to: the user asked that traffic stays on the node. Home is what the consumer rules give this node; where
+// they lend it endpoints of other zones besides those of its own, a strategy that spills has only its own at home and uses
+// the lent ones when it needs them (ADR 0002).
+func (b *builder) choose(svc *topology.Service, w *wantedPool) {
+	endpoints := b.endpoints(svc, w.key.family)
+	choice := plan.Choose(svc, endpoints, w.port, b.client)
+	chosen, why := choice.Inside(svc)
+	w.choice = why
+	for _, i := range chosen {
+		if t, ok := b.target(&endpoints[i], w.port); ok {
+			w.chosen = append(w.chosen, t.Addr)
+		}
+	}
+	slices.SortFunc(w.chosen, netip.AddrPort.Compare)
+	home := chosen
+	if why.Code == reason.HintedToZone && !overflow.KeepsHome(cmp.Or(w.settings.Strategy, b.config.Strategy)) {
+		home = b.near(endpoints, chosen)
 	}
 	isHome := make([]bool, len(endpoints))
-	targets := make([]pick.Target, 0, len(endpoints))
+	w.targets = make([]pick.Target, 0, len(endpoints))
 	for _, i := range home {
 		isHome[i] = true
-		if t, ok := b.target(&endpoints[i], port); ok {
+		if t, ok := b.target(&endpoints[i], w.port); ok {
 			t.Home = true
-			targets = append(targets, t)
+			w.targets = append(w.targets, t)
 		}
 	}
 	if svc.InternalPolicy == topology.PolicyLocal {
-		return targets, why
+		return
 	}
 	for i := range endpoints {
 		if isHome[i] || !endpoints[i].IsReady() {
 			continue
 		}
-		if t, ok := b.target(&endpoints[i], port); ok {
-			targets = append(targets, t)
+		if t, ok := b.target(&endpoints[i], w.port); ok {
+			w.targets = append(w.targets, t)
 		}
 	}
-	return targets, why
 }
 
 // near gives those of the chosen endpoints that are in the node's own zone; all of them if none is.

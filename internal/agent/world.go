@@ -50,7 +50,8 @@ type wantedPool struct {
 	mode      topology.Mode
 	settings  topology.OverflowSettings
 	targets   []pick.Target
-	choice    reason.Reason // why Home is what it is
+	chosen    []netip.AddrPort // what the consumer rules give the node, sorted
+	choice    reason.Reason    // why that is so
 	addresses []netip.AddrPort
 }
 
@@ -171,17 +172,15 @@ func (b *builder) port(svc *topology.Service, port topology.Port) {
 		if len(addresses) == 0 {
 			continue
 		}
-		settings := b.settings(svc)
-		targets, why := b.targets(svc, port, family, settings.Strategy)
-		b.world.pools = append(b.world.pools, wantedPool{
+		w := wantedPool{
 			key:       key,
 			port:      port,
 			mode:      cmp.Or(svc.Mode, b.config.Mode),
-			settings:  settings,
-			targets:   targets,
-			choice:    why,
+			settings:  b.settings(svc),
 			addresses: addresses,
-		})
+		}
+		b.choose(svc, &w)
+		b.world.pools = append(b.world.pools, w)
 	}
 }
 
