@@ -1,0 +1,62 @@
+package kube
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Bare makes a node of the cluster that no kube-proxy runs on: a network namespace like that of Proxy, in which cluster IPs
+// are addresses of the node, so that a program there can listen on them. Pods answer HTTP with their address and port.
+func (c *Cluster) Bare(node string) *Proxy {
+	c.tb.Helper()
+	p := &Proxy{Node: node, cluster: c, namespace: newNamespace(c.tb)}
+	p.configure()
+	for r := range strings.SplitSeq(serviceRanges, ",") {
+		err := p.namespace.Do(func() error {
+			out, err := exec.CommandContext(c.tb.Context(), "ip", "route", "add", "local", r, "dev", "lo").CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("make %s local: %w: %s", r, err, out)
+			}
+			return nil
+		})
+		if err != nil {
+			c.tb.Fatal(err)
+		}
+	}
+	p.relay()
+	p.answerHTTP()
+	return p
+}
+
+// answerHTTP makes each pod address tell who it is.
+func (p *Proxy) answerHTTP() {
+	p.cluster.tb.Helper()
+	listener := p.listen(fmt.Sprintf("[::]:%d", PodPort))
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			self, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+			if !ok {
+				http.Error(w, "not reached over TCP", http.StatusInternalServerError)
+				return
+			}
+			place := self.AddrPort()
+			_, _ = io.WriteString(w, netip.AddrPortFrom(place.Addr().Unmap(), place.Port()).String())
+		}),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // until it is closed
+	}()
+	p.cluster.tb.Cleanup(func() {
+		_ = server.Close()
+		<-done
+	})
+}

@@ -1,0 +1,235 @@
+//go:build e2e
+
+package kube_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-lb/weir/test/kube"
+)
+
+const (
+	// followLimit is what docs/guide/agent.md promises.
+	followLimit = time.Second
+	outage      = 30 * time.Second
+	// tries is how many requests find every one of six endpoints.
+	tries = 150
+)
+
+// nodeClient sends requests on a node, each over a connection of its own.
+type nodeClient struct {
+	t    *testing.T
+	http *http.Client
+}
+
+func newNodeClient(t *testing.T, p *kube.Proxy) *nodeClient {
+	t.Helper()
+	dial := func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		err = p.Do(func() (err error) {
+			conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+			return err
+		})
+		return conn, err
+	}
+	return &nodeClient{t, &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+}
+
+// get gives the body of a page, of which the status is 200.
+func (c *nodeClient) get(url string) (string, error) {
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, body)
+	}
+	return string(body), err
+}
+
+// reached gives the endpoint that answers one request to a service.
+func (c *nodeClient) reached(address netip.AddrPort) (netip.AddrPort, error) {
+	body, err := c.get("http://" + address.String() + "/")
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return netip.ParseAddrPort(body)
+}
+
+// wantReached sends requests and sees that just these endpoints answer them.
+func (c *nodeClient) wantReached(address netip.AddrPort, want []netip.AddrPort) {
+	c.t.Helper()
+	var got []netip.AddrPort
+	for range tries {
+		one, err := c.reached(address)
+		if err != nil {
+			c.t.Fatalf("a request to %s: %v", address, err)
+		}
+		if !slices.Contains(got, one) {
+			got = append(got, one)
+		}
+	}
+	slices.SortFunc(got, netip.AddrPort.Compare)
+	if !slices.Equal(want, got) {
+		c.t.Errorf("requests to %s reach %v, want %v", address, got, want)
+	}
+}
+
+// inZone gives the places of the app's ready endpoints of a zone, of the address's family; of all zones when it is empty.
+func inZone(a *kube.App, address netip.AddrPort, zone string) []netip.AddrPort {
+	var found []netip.AddrPort
+	for _, e := range a.Endpoints() {
+		if e.Ready && e.Address.Is4() == address.Addr().Is4() && (zone == "" || e.Zone == zone) {
+			found = append(found, netip.AddrPortFrom(e.Address, kube.PodPort))
+		}
+	}
+	return found
+}
+
+// liveAgent is an agent that serves all services of a cluster on the node zone-a-0, where no kube-proxy runs, and follows
+// the hints of kube-controller-manager.
+type liveAgent struct {
+	*nodeClient
+	c       *kube.Cluster
+	process *kube.Process
+	admin   string
+}
+
+func startLiveAgent(t *testing.T, c *kube.Cluster) *liveAgent {
+	t.Helper()
+	node := c.Bare("zone-a-0")
+	a := &liveAgent{nodeClient: newNodeClient(t, node), c: c, admin: "http://127.0.0.1:9902"} // the namespace's own loopback
+	a.process = node.Weir("agent", "agent", "--node=zone-a-0", "--serve=all", "--kubeconfig="+agentKubeconfig(c))
+	a.awaitReady()
+	return a
+}
+
+func (a *liveAgent) awaitReady() {
+	a.t.Helper()
+	a.c.Until("the agent is ready", func() error {
+		if err := a.process.Running(); err != nil {
+			a.t.Fatal(err)
+		}
+		_, err := a.get(a.admin + "/readyz")
+		return err
+	})
+}
+
+// awaitChosen waits until the agent says that it uses just these endpoints for an address.
+func (a *liveAgent) awaitChosen(address netip.AddrPort, want []netip.AddrPort) {
+	a.t.Helper()
+	a.c.UntilWithin(2*time.Minute, fmt.Sprintf("the agent chooses %v for %s", want, address), func() error {
+		text, err := a.get(a.admin + "/services")
+		if err != nil {
+			return err
+		}
+		answers, err := answersOf([]byte(text))
+		if err == nil && !slices.Equal(want, answers[address].Chosen) {
+			err = fmt.Errorf("it chooses %v, because %s", answers[address].Chosen, answers[address].Reason)
+		}
+		return err
+	})
+}
+
+func TestAnAgentKeepsRequestsWhereTheBuiltInHintsSay(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	c.Nodes(1, "zone-a", "zone-b", "zone-c")
+	app := c.Deploy(kube.AppOptions{
+		Namespace: "shop", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
+		Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
+		Pods:     map[string]int{"zone-a": 2, "zone-b": 2, "zone-c": 2},
+	})
+	settledHints(t, app, 12)
+	agent := startLiveAgent(t, c)
+	for _, address := range app.Addresses() {
+		home := inZone(app, address, "zone-a")
+		agent.awaitChosen(address, home)
+		agent.wantReached(address, home)
+	}
+	agent.followsHints(app)
+	agent.outlivesTheAPIServer(app)
+}
+
+// followsHints sees how soon requests follow hints that kube-controller-manager takes off and puts back.
+func (a *liveAgent) followsHints(app *kube.App) {
+	a.t.Helper()
+	address := app.Addresses()[0]
+	home, all := inZone(app, address, "zone-a"), inZone(app, address, "")
+	zone := corev1.ServiceTrafficDistributionPreferSameZone
+	for _, step := range []struct {
+		field *string
+		want  []netip.AddrPort
+	}{{nil, all}, {&zone, home}, {nil, all}, {&zone, home}} {
+		before := len(a.c.Writes())
+		app.Change(func(s *corev1.Service) { s.Spec.TrafficDistribution = step.field })
+		a.awaitChosen(address, step.want)
+		followed := time.Now()
+		a.wantReached(address, step.want)
+		var written time.Time
+		for _, w := range a.c.Writes()[before:] {
+			if w.User == kube.BuiltIn && w.Resource == "endpointslices" && w.Code == http.StatusOK && w.At.After(written) {
+				written = w.At
+			}
+		}
+		if written.IsZero() {
+			a.t.Fatal("kube-controller-manager wrote no slice")
+		}
+		took := followed.Sub(written)
+		a.t.Logf("figure: new hints of kube-controller-manager are followed after %d ms", took.Milliseconds())
+		if took > followLimit {
+			a.t.Errorf("new hints were followed after %s, want at most %s", took, followLimit)
+		}
+	}
+}
+
+// outlivesTheAPIServer sees that every request is answered as before while the API server is gone and when it comes back, and
+// that the agent then follows what changed.
+func (a *liveAgent) outlivesTheAPIServer(app *kube.App) {
+	a.t.Helper()
+	address := app.Addresses()[0]
+	home := inZone(app, address, "zone-a")
+	requests := 0
+	request := func() {
+		a.t.Helper()
+		requests++
+		if one, err := a.reached(address); err != nil || !slices.Contains(home, one) {
+			a.t.Fatalf("request %d reaches %s, %v; want one of %v", requests, one, err, home)
+		}
+		if _, err := a.get(a.admin + "/readyz"); err != nil {
+			a.t.Fatalf("the agent is not ready: %v", err)
+		}
+	}
+	a.c.StopAPIServer()
+	for started := time.Now(); time.Since(started) < outage; time.Sleep(20 * time.Millisecond) {
+		request()
+	}
+	if _, err := a.c.Fetch(a.c.URL()+"/readyz", ""); err == nil || !strings.Contains(err.Error(), "refused") {
+		a.t.Fatalf("the API server was to be gone all the time: %v", err)
+	}
+	a.c.StartAPIServer()
+	back := time.Now()
+	request()
+	app.Scale("zone-a", 3)
+	settledHints(a.t, app, 14)
+	home = inZone(app, address, "zone-a")
+	a.awaitChosen(address, home)
+	a.t.Logf("figure: %d requests in %s without an API server, none failed or left the zone; a change is followed %.1f s after its return",
+		requests, outage, time.Since(back).Seconds())
+	a.wantReached(address, home)
+}
