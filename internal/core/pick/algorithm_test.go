@@ -3,6 +3,7 @@ package pick_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,6 +108,39 @@ func TestNewcomerStartsSlowly(t *testing.T) {
 	p.Tick(seconds(70))
 	if got := p.Status().Endpoints[3].Slowdown; got != 1 {
 		t.Errorf("after 10 s a newcomer counts as %v times slow, want 1", got)
+	}
+}
+
+func TestNobodyIsLeftOutOfAPoolThatIsFasterThanItsBaseline(t *testing.T) {
+	random := rand.New(rand.NewPCG(17, 18))
+	p := pick.NewPool(pick.Options{Random: random.Uint64, Strategy: fixed{shares: []float64{1}, baseline: millis(1)}})
+	p.Update(0, home(3))
+	var served [4]int
+	request := func(now time.Duration) {
+		ticket, _ := p.Pick(now, pick.Request{})
+		took := millis(0.3 + 0.1*random.Float64())
+		ticket.Answer(now+took, pick.Success)
+		ticket.Close(now+took, pick.Success)
+		served[slices.IndexFunc(home(4), func(target pick.Target) bool { return target.Addr == ticket.Addr() })]++
+	}
+	const newcomer = 60 // seconds
+	for ms := range 120_000 {
+		now := millis(float64(ms))
+		if ms == newcomer*1000 {
+			p.Update(now, home(4))
+		}
+		if ms == (newcomer+20)*1000 {
+			served = [4]int{} // the slow start is over
+		}
+		if ms%100 == 0 {
+			p.Tick(now)
+		}
+		request(now) // one at a time, so that nothing is ever in flight
+	}
+	for i, n := range served {
+		if share := float64(n) / 40_000; share < 0.05 {
+			t.Errorf("endpoint %d answered %.2f of the requests of four: %v", i, share, served)
+		}
 	}
 }
 

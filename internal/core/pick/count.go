@@ -72,6 +72,16 @@ func (r *reference) slowdowns(latency time.Duration, n int64) float64 {
 	return min(latency.Seconds()/seconds, float64(n)*r.cap)
 }
 
+// usual is the slowdown of who is not known: that of the pool where it is faster than its baseline, else 1. In a pool whose
+// requests take a third of the baseline, which is never below a millisecond, an endpoint at slowdown 1 would be the slowest
+// of all and, with few requests at once, be left out for good.
+func (r *reference) usual() float64 {
+	if r.baseline == 0 || r.samples < slowdownPrior {
+		return 1
+	}
+	return min(1, r.sum/r.samples/r.baseline.Seconds())
+}
+
 // count fills the counters for the strategy with what was done.
 func (p *Pool) count(now, elapsed time.Duration) {
 	p.counters.Groups = resize(p.counters.Groups, len(p.groups))

@@ -12,7 +12,7 @@ const (
 	slowStart = 10 * time.Second
 	// newcomerSlowdown is the prior of a new endpoint: it gets about 1/2.5 of the others' requests.
 	newcomerSlowdown = 2.5
-	// slowdownPrior is how many samples at slowdown 1 an endpoint is taken to have had; with slowdownTau it lets an
+	// slowdownPrior is how many samples at the usual slowdown an endpoint is taken to have had; with slowdownTau it lets an
 	// endpoint that is avoided be tried again within seconds.
 	slowdownPrior = 2.0
 	slowdownTau   = 2.0 // seconds
@@ -56,11 +56,12 @@ func (p *Pool) observe(now, elapsed time.Duration) {
 		ref.samples += float64(m.did.ok)
 		ref.sum += m.did.latency.Seconds()
 	}
+	usual := ref.usual()
 	for _, m := range p.members {
 		m.recent.fold(m.did, *ref, keep)
-		prior := 1.0
+		prior := usual
 		if now-m.joined < slowStart {
-			prior = newcomerSlowdown
+			prior = newcomerSlowdown * usual
 		}
 		m.weight.Store(uint32(max(1, m.recent.slowdown(prior)*weightOne)))
 	}
