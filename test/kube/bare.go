@@ -7,31 +7,34 @@ import (
 	"net/http"
 	"net/netip"
 	"os/exec"
-	"strings"
 	"time"
 )
 
-// Bare makes a node of the cluster that no kube-proxy runs on: a network namespace like that of Proxy, in which cluster IPs
-// are addresses of the node, so that a program there can listen on them. Pods answer HTTP with their address and port.
+// Bare makes a node of the cluster that no kube-proxy runs on: a network namespace like that of Proxy. Pods answer HTTP with
+// their address and port.
 func (c *Cluster) Bare(node string) *Proxy {
 	c.tb.Helper()
 	p := &Proxy{Node: node, cluster: c, namespace: newNamespace(c.tb)}
 	p.configure()
-	for r := range strings.SplitSeq(serviceRanges, ",") {
-		err := p.namespace.Do(func() error {
-			out, err := exec.CommandContext(c.tb.Context(), "ip", "route", "add", "local", r, "dev", "lo").CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("make %s local: %w: %s", r, err, out)
-			}
-			return nil
-		})
-		if err != nil {
-			c.tb.Fatal(err)
-		}
-	}
 	p.relay()
 	p.answerHTTP()
 	return p
+}
+
+// Own makes an address one of the node's own, so that a program there can listen on it.
+func (p *Proxy) Own(address netip.Addr) {
+	p.cluster.tb.Helper()
+	err := p.namespace.Do(func() error {
+		prefix := netip.PrefixFrom(address, address.BitLen()).String()
+		out, err := exec.CommandContext(p.cluster.tb.Context(), "ip", "address", "add", prefix, "dev", "lo").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("give node %s the address %s: %w: %s", p.Node, prefix, err, out)
+		}
+		return nil
+	})
+	if err != nil {
+		p.cluster.tb.Fatal(err)
+	}
 }
 
 // answerHTTP makes each pod address tell who it is.
