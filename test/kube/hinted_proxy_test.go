@@ -190,18 +190,14 @@ func naive(mode topology.Mode, planned []kube.Endpoint, address netip.AddrPort, 
 		}
 		return found
 	}
-	var near [][]netip.AddrPort // best first
-	switch mode {
-	case topology.ModePreferSameNode:
-		near = append(near, pick(func(e *kube.Endpoint) bool { return e.Node == client.Node }))
-		fallthrough
-	case topology.ModePreferSameZone:
-		near = append(near, pick(func(e *kube.Endpoint) bool { return e.Zone == string(client.Zone) }))
-		fallthrough
-	case topology.ModeDisabled:
-		near = append(near, pick(func(*kube.Endpoint) bool { return true }))
-	}
-	for _, found := range near {
+	ofNode := pick(func(e *kube.Endpoint) bool { return e.Node == client.Node })
+	ofZone := pick(func(e *kube.Endpoint) bool { return e.Zone == string(client.Zone) })
+	anywhere := pick(func(*kube.Endpoint) bool { return true })
+	for _, found := range map[topology.Mode][][]netip.AddrPort{ // best first
+		topology.ModePreferSameNode: {ofNode, ofZone, anywhere},
+		topology.ModePreferSameZone: {ofZone, anywhere},
+		topology.ModeDisabled:       {anywhere},
+	}[mode] {
 		if len(found) > 0 {
 			return found
 		}
