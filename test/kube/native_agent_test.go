@@ -198,7 +198,7 @@ func (r *randomTown) compare(when string) {
 	}
 	var differences []string
 	compared := 0
-	r.c.Until("the agent and kube-proxy agree "+when, func() error {
+	r.c.UntilWithin(3*kube.Limit, "the agent and kube-proxy agree "+when, func() error {
 		before := r.versions()
 		differences, compared = nil, 0
 		reasons := make(map[string]int)
