@@ -23,7 +23,7 @@ const (
 	agentAdmin = "http://127.0.0.1:9902" // on the node's own loopback
 	// followLimit is what docs/guide/agent.md promises.
 	followLimit = time.Second
-	outage      = 30 * time.Second
+	agentOutage = 30 * time.Second
 	// tries is how many requests are sent at least where none may go astray.
 	tries = 150
 )
@@ -219,7 +219,7 @@ func (a *liveAgent) outlivesTheAPIServer(app *kube.App) {
 		}
 	}
 	a.c.StopAPIServer()
-	for started := time.Now(); time.Since(started) < outage; time.Sleep(20 * time.Millisecond) {
+	for started := time.Now(); time.Since(started) < agentOutage; time.Sleep(20 * time.Millisecond) {
 		request()
 	}
 	if _, err := a.c.Fetch(a.c.URL()+"/readyz", ""); err == nil || !strings.Contains(err.Error(), "refused") {
@@ -235,6 +235,6 @@ func (a *liveAgent) outlivesTheAPIServer(app *kube.App) {
 	home = inZone(app, address, "zone-a")
 	a.awaitChosen(address, home)
 	a.t.Logf("figure: %d requests in %s without an API server, none failed or left the zone; a change is followed %.1f s after its return",
-		requests, outage, time.Since(back).Seconds())
+		requests, agentOutage, time.Since(back).Seconds())
 	a.wantReached(address, home)
 }
