@@ -16,7 +16,7 @@ PREFIX   ?= $(HOME)/.local
 
 # bin/weir, static.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/weir ./cmd/weir
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o bin/weir ./cmd/weir
 
 # weir, and the two names under which kubectl finds it: as a plugin, and for completion.
 install: build
