@@ -161,7 +161,7 @@ func newReconciler(m manager.Manager, b *plans.Book, o Options) (*reconciler, er
 	if err != nil {
 		return nil, err
 	}
-	return &reconciler{writer: newWriter(c, b, bucket, reporter.Wrote), reporter: reporter}, nil
+	return &reconciler{writer: newWriter(c, b, bucket, reporter), reporter: reporter}, nil
 }
 
 // direct makes a client that asks the API server each time, as fast as it is told to.

@@ -25,7 +25,8 @@ type reconciler struct {
 }
 
 // Reconcile writes and reports one service. An error makes the queue ask again, later each time. Slices that changed
-// under the writer's hands are no error: they come through the feed within moments, with a new decision.
+// under the writer's hands are no error: they come through the feed within moments, with a new decision. A service whose
+// hints somebody keeps undoing is looked at again when they may be written again, or when they have stood for long enough.
 func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (reconcile.Result, error) {
 	written := r.writer.write(ctx, name)
 	if written.decision == nil {
@@ -39,12 +40,13 @@ func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (
 		Slices:  len(written.decision.Record.Slices),
 		Pending: written.pending,
 		Written: written.written,
+		Undone:  written.undone,
 		Err:     written.err,
 	})
 	if told != nil {
 		told = fmt.Errorf("report on service %s: %w", name, told)
 	}
-	return reconcile.Result{}, errors.Join(unlessStale(written.err), told)
+	return reconcile.Result{RequeueAfter: written.again}, errors.Join(unlessStale(written.err), told)
 }
 
 // unlessStale leaves out of joined errors those that need not be tried again.

@@ -31,13 +31,25 @@ type writer struct {
 	client    apiClient
 	decisions decisions
 	bucket    *rate.Limiter
-	count     func(took time.Duration, err error) // of each patch
-	turn      chan struct{}                       // holds one token: whose turn it is to write
+	meter     meter
+	turn      chan struct{} // holds one token: whose turn it is to write
 	awaited   awaited
+	damper    *damper
 }
 
-func newWriter(c apiClient, d decisions, bucket *rate.Limiter, count func(time.Duration, error)) *writer {
-	return &writer{client: c, decisions: d, bucket: bucket, count: count, turn: make(chan struct{}, 1)}
+// meter counts what the writer does.
+type meter interface {
+	// Wrote is told of each patch.
+	Wrote(took time.Duration, err error)
+	// Undone is told each time that somebody undid a service's hints, which will be written again after wait.
+	Undone(wait time.Duration)
+}
+
+func newWriter(c apiClient, d decisions, bucket *rate.Limiter, m meter) *writer {
+	return &writer{
+		client: c, decisions: d, bucket: bucket, meter: m,
+		turn: make(chan struct{}, 1), damper: newDamper(bucket, m.Undone),
+	}
 }
 
 // result is what became of a service.
@@ -46,17 +58,26 @@ type result struct {
 	written  int             // slices that were written
 	pending  int             // slices that do not say it yet, those for which the feed is behind among them
 	err      error           // why others of those do not; errors.Join of one for each
+
+	undone bool          // somebody keeps undoing what is written, so that it is written less and less often
+	again  time.Duration // when to look again though nothing changes; 0: no need
 }
 
 // write makes the slices of a service say what was decided last.
 func (w *writer) write(ctx context.Context, name topology.ServiceName) result {
 	d, ok := w.decisions.Lookup(name)
 	if !ok {
-		w.awaited.forget(name)
-		return result{}
+		return w.forget(name)
 	}
-	if now, behind := w.due(d); len(now) == 0 {
-		return result{decision: d, pending: behind}
+	now, behind := w.due(d)
+	if len(now) == 0 {
+		if behind == 0 {
+			w.damper.stands(name)
+		}
+		return w.damped(result{decision: d, pending: behind})
+	}
+	if wait := w.damper.ask(d, len(now)); wait > 0 {
+		return w.damped(result{decision: d, pending: len(now) + behind, again: wait})
 	}
 	select {
 	case w.turn <- struct{}{}:
@@ -71,8 +92,7 @@ func (w *writer) write(ctx context.Context, name topology.ServiceName) result {
 func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName) result {
 	d, ok := w.decisions.Lookup(name)
 	if !ok {
-		w.awaited.forget(name)
-		return result{}
+		return w.forget(name)
 	}
 	now, behind := w.due(d)
 	if err := w.take(ctx, len(now)); err != nil {
@@ -81,7 +101,28 @@ func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName) res
 	// A turn that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
 	// next leader would find the service half-hinted.
 	written, err := w.writeAll(context.WithoutCancel(ctx), name, now)
-	return result{decision: d, written: written, pending: len(now) - written + behind, err: err}
+	pending := len(now) - written + behind
+	if pending == 0 {
+		w.damper.wrote(d)
+	}
+	return w.damped(result{decision: d, written: written, pending: pending, err: err})
+}
+
+// damped adds to a result what the damper makes of the service.
+func (w *writer) damped(r result) result {
+	slowed, again := w.damper.slows(r.decision.Record.Name)
+	r.undone = slowed
+	if r.again == 0 {
+		r.again = again
+	}
+	return r
+}
+
+// forget drops what is remembered of a service that is gone.
+func (w *writer) forget(name topology.ServiceName) result {
+	w.awaited.forget(name)
+	w.damper.forget(name)
+	return result{}
 }
 
 // due lists what a decision asks for and can be written now, and counts the slices for which the feed is behind.
@@ -101,31 +142,23 @@ func edits(d *plans.Decision) []edit {
 }
 
 // take waits until the bucket has given a token for each of n patches, so that they can follow one another without a
-// pause. The bucket is emptied for as long as it takes to fill n times: the rate is kept, and what is written at once is
-// bounded by its size and by that of the largest service.
+// pause. The rate is kept, and what is written at once is bounded by the bucket's size and by that of the largest service.
 func (w *writer) take(ctx context.Context, n int) error {
-	now := time.Now()
-	var wait time.Duration
-	var taken []*rate.Reservation
-	for n > 0 {
-		share := min(n, w.bucket.Burst())
-		r := w.bucket.ReserveN(now, share)
-		if !r.OK() {
-			return fmt.Errorf("a bucket of %d tokens gives none", w.bucket.Burst())
-		}
-		taken = append(taken, r)
-		wait = r.DelayFrom(now)
-		n -= share
+	if n == 0 {
+		return nil
 	}
-	timer := time.NewTimer(wait)
+	now := time.Now()
+	taken := takeFrom(w.bucket, now, n)
+	if taken == nil {
+		return fmt.Errorf("a bucket of %d tokens gives none", w.bucket.Burst())
+	}
+	timer := time.NewTimer(taken.wait(now))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		for _, r := range taken {
-			r.Cancel()
-		}
+		taken.giveBack(time.Now())
 		return ctx.Err()
 	}
 }
@@ -167,7 +200,7 @@ func (w *writer) writePhase(ctx context.Context, name topology.ServiceName, list
 func (w *writer) writeOne(ctx context.Context, name topology.ServiceName, e edit) error {
 	began := time.Now()
 	version, err := e.apply(ctx, w.client)
-	w.count(time.Since(began), err)
+	w.meter.Wrote(time.Since(began), err)
 	switch {
 	case isStale(err):
 		w.awaited.add(name, e.slice, nil)

@@ -29,11 +29,18 @@ func (t *told) Report(_ context.Context, _ *plans.Decision, o status.Outcome) er
 	return nil
 }
 
+// counts is what the writer told of its work.
+type counts struct{ waits []time.Duration }
+
+func (c *counts) Wrote(time.Duration, error) {}
+
+func (c *counts) Undone(wait time.Duration) { c.waits = append(c.waits, wait) }
+
 func (t *told) Forget(topology.ServiceName) { t.forgotten++ }
 
 func newTestReconciler(c *cluster, b *book) (*reconciler, *told) {
 	people := &told{}
-	w := newWriter(c, b, rate.NewLimiter(rate.Inf, 1), func(time.Duration, error) {})
+	w := newWriter(c, b, rate.NewLimiter(rate.Inf, 1), &counts{})
 	return &reconciler{writer: w, reporter: people}, people
 }
 
@@ -183,9 +190,9 @@ func TestTheRateIsKeptAndAServiceGoesInOne(t *testing.T) {
 		var at []time.Duration
 		began := time.Now()
 		c.onPatch = func() { at = append(at, time.Since(began)) }
-		w := newWriter(c, &book{d}, rate.NewLimiter(perSecond, burst), func(time.Duration, error) {})
+		w := newWriter(c, &book{d}, rate.NewLimiter(perSecond, burst), &counts{})
 		w.write(t.Context(), web)
-		w.decisions = &book{decide(t, c.versions, texts...)}
+		w.decisions = &book{decide(t, c.versions, slices.Repeat([]string{"b>c"}, slicesEach)...)}
 		w.write(t.Context(), web)
 		if len(at) != 2*slicesEach {
 			t.Fatalf("%d patches, want %d", len(at), 2*slicesEach)
@@ -209,7 +216,7 @@ func TestWaitingForTokensEndsWithTheContext(t *testing.T) {
 		c := newCluster(d)
 		bucket := rate.NewLimiter(rate.Every(time.Hour), 1)
 		bucket.Allow()
-		w := newWriter(c, &book{d}, bucket, func(time.Duration, error) {})
+		w := newWriter(c, &book{d}, bucket, &counts{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if r := w.write(ctx, web); !errors.Is(r.err, context.DeadlineExceeded) || r.pending != 1 || len(c.patched) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -280,4 +281,26 @@ func TestAServiceMadeAnewIsToldAnew(t *testing.T) {
 	equal(t, "events", []string{autoOn}, s.report(done()))
 	s.reporter.Forget(topology.ServiceName{Namespace: "shop", Name: "web"})
 	equal(t, "events of one that was forgotten", []string(nil), s.report(done()))
+}
+
+func TestHintsThatDoNotStayAreToldOnce(t *testing.T) {
+	s := newStage(t, topology.ModePreferSameZone, 1, 1, 1)
+	s.report(status.Outcome{Slices: 1, Written: 1})
+	undone := []string{"Warning HintsUndone another writer keeps taking off the hints that weir writes, so they are written less " +
+		"and less often: see that weir's webhook is called for EndpointSlices and answers"}
+	for _, o := range []status.Outcome{
+		{Slices: 1, Pending: 1, Undone: true}, {Slices: 1, Written: 1, Undone: true}, {Slices: 1, Undone: true},
+	} {
+		equal(t, "events", undone, s.report(o))
+		equal(t, "conditions", []string{"Accepted=True Accepted", "Programmed=False HintsUndone"}, s.short())
+		undone = nil
+		s.now = s.now.Add(time.Minute)
+	}
+	s.report(status.Outcome{Slices: 1, Pending: 1, Undone: true, Err: apierrors.NewForbidden(endpointSlices(), "web-1", errors.New("no"))})
+	equal(t, "conditions", []string{"Accepted=True Accepted", "Programmed=False WriteRefused"}, s.short())
+	equal(t, "events", []string(nil), s.report(done()))
+	equal(t, "conditions", []string{"Accepted=True Accepted", "Programmed=True Hinted"}, s.short())
+	if again := s.report(status.Outcome{Slices: 1, Pending: 1, Undone: true}); len(again) != 1 {
+		t.Errorf("the next time the events are %q, want one", again)
+	}
 }

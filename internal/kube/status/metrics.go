@@ -16,10 +16,17 @@ type metrics struct {
 	syncs           *prometheus.CounterVec
 	writes          *prometheus.CounterVec
 	writeDuration   prometheus.Histogram
+	undoings        *prometheus.CounterVec
 	programming     prometheus.Histogram
 	conditionWrites *prometheus.CounterVec
 	events          *prometheus.CounterVec
 }
+
+// When hints that were undone are written again.
+const (
+	atOnce  = "at_once"
+	delayed = "delayed"
+)
 
 // upstream begins the names that the KEPs give.
 const upstream = "endpoint_slice_controller_"
@@ -28,7 +35,7 @@ func newMetrics() *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	return &metrics{
+	m := &metrics{
 		changedPerSync: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: upstream + "endpointslices_changed_per_sync",
 			Help: "EndpointSlices written in one look at a service.",
@@ -45,6 +52,8 @@ func newMetrics() *metrics {
 			Help:    "Time of one patch of an EndpointSlice, waiting for the client's own rate limit included.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30},
 		}),
+		undoings: counter("weir_hints_undone_total",
+			"Times that somebody undid the hints of a service, by whether they were written again at once or later.", "rewrite"),
 		programming: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "weir_hints_programming_duration_seconds",
 			Help: "Time from when a change was seen until all EndpointSlices of the service said the plan.",
@@ -56,11 +65,15 @@ func newMetrics() *metrics {
 		events: counter("weir_events_total",
 			"Events sent about Services, by reason.", "reason"),
 	}
+	for _, rewrite := range []string{atOnce, delayed} { // both are there from the start, so that a rate sees the first
+		m.undoings.WithLabelValues(rewrite)
+	}
+	return m
 }
 
 func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.changedPerSync, m.syncs, m.writes, m.writeDuration, m.programming, m.conditionWrites, m.events,
+		m.changedPerSync, m.syncs, m.writes, m.writeDuration, m.undoings, m.programming, m.conditionWrites, m.events,
 	}
 }
 
@@ -84,4 +97,12 @@ func (m *metrics) sync(mode topology.Mode, o Outcome) {
 func (m *metrics) wrote(took time.Duration, err error) {
 	m.writes.WithLabelValues(kindOf(err).label()).Inc()
 	m.writeDuration.Observe(took.Seconds())
+}
+
+func (m *metrics) undone(wait time.Duration) {
+	rewrite := atOnce
+	if wait > 0 {
+		rewrite = delayed
+	}
+	m.undoings.WithLabelValues(rewrite).Inc()
 }

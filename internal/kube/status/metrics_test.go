@@ -166,6 +166,25 @@ func TestProgrammingTakesFromTheChangeToTheLastWrite(t *testing.T) {
 }
 
 // Whatever is exported stands in the guide, with its type and labels.
+func TestHintsThatAreUndoneAreCounted(t *testing.T) {
+	s := newStage(t, topology.ModePreferSameZone, 1, 1)
+	for _, wait := range []time.Duration{0, 0, time.Second} {
+		s.reporter.Undone(wait)
+	}
+	s.gathers(`
+# HELP weir_hints_undone_total Times that somebody undid the hints of a service, by whether they were written again at once or later.
+# TYPE weir_hints_undone_total counter
+weir_hints_undone_total{rewrite="at_once"} 2
+weir_hints_undone_total{rewrite="delayed"} 1
+`, "weir_hints_undone_total")
+	s.report(status.Outcome{Slices: 1, Pending: 1, Undone: true})
+	s.now = s.now.Add(time.Minute)
+	s.report(status.Outcome{Slices: 1, Written: 1, Undone: true})
+	if n := s.family("weir_hints_programming_duration_seconds").GetMetric()[0].GetHistogram().GetSampleCount(); n != 0 {
+		t.Errorf("the wait of a rewrite counts as %d times that programming took", n)
+	}
+}
+
 func TestTheGuideListsTheMetrics(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "guide", "metrics.md"))
 	if err != nil {
@@ -184,7 +203,7 @@ func TestTheGuideListsTheMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "metrics", 12, len(families))
+	equal(t, "metrics", 13, len(families))
 	for _, f := range families {
 		var labels []string
 		for _, l := range f.GetMetric()[0].GetLabel() {

@@ -36,6 +36,7 @@ type Outcome struct {
 	Slices  int   // EndpointSlices of the service
 	Pending int   // those that do not say the plan yet
 	Written int   // those that were written this time
+	Undone  bool  // somebody keeps undoing what is written, so that it is written less and less often
 	Err     error // why some are pending; nil when nothing went wrong
 }
 
@@ -120,6 +121,9 @@ func (r *Reporter) Report(ctx context.Context, d *plans.Decision, o Outcome) err
 // Wrote counts one patch of an EndpointSlice.
 func (r *Reporter) Wrote(took time.Duration, err error) { r.metrics.wrote(took, err) }
 
+// Undone counts that somebody undid the hints of a service, which are written again after wait.
+func (r *Reporter) Undone(wait time.Duration) { r.metrics.undone(wait) }
+
 // Forget drops what is remembered of a service that is gone.
 func (r *Reporter) Forget(name topology.ServiceName) {
 	r.mu.Lock()
@@ -163,7 +167,8 @@ func (r *Reporter) recall(d *plans.Decision, o Outcome) (*memory, bool) {
 // change of the endpoints would show otherwise, and that somebody else wrote first is no news.
 const patience = 30 * time.Second
 
-// time gives how long the slices have not said the plan, and counts how long it took once they do.
+// time gives how long the slices have not said the plan, and counts how long it took once they do, unless somebody keeps
+// undoing what is written: the time is that of the damping then, and not of the work.
 func (r *Reporter) time(m *memory, d *plans.Decision, o Outcome) time.Duration {
 	now := r.now()
 	if !o.done() {
@@ -176,7 +181,7 @@ func (r *Reporter) time(m *memory, d *plans.Decision, o Outcome) time.Duration {
 	if !m.late.IsZero() && m.changed.Before(since) {
 		since = m.changed
 	}
-	if o.Written > 0 || !m.late.IsZero() {
+	if !o.Undone && (o.Written > 0 || !m.late.IsZero()) {
 		r.metrics.programming.Observe(max(0, now.Sub(since).Seconds()))
 	}
 	m.late, m.changed = time.Time{}, time.Time{}

@@ -29,10 +29,15 @@ const (
 	reasonNotManaged   = "NotManaged"
 	reasonWritePending = "WritePending"
 	reasonWriteRefused = "WriteRefused"
+	reasonHintsUndone  = "HintsUndone"
 
 	reasonConflictingModes = "ConflictingModes"
 	reasonUnknownKey       = "UnknownKey"
 )
+
+// textHintsUndone is what there is to do about hints that do not stay.
+const textHintsUndone = "another writer keeps taking off the hints that weir writes, so they are written less and less " +
+	"often: see that weir's webhook is called for EndpointSlices and answers"
 
 // verdict is all there is to say of a service at one instant.
 type verdict struct {
@@ -68,7 +73,7 @@ func judge(d *plans.Decision, o Outcome, late time.Duration) verdict {
 	if !asked(d) {
 		return v
 	}
-	v.warnings = warningsOf(d)
+	v.warnings = warningsOf(d, o)
 	accepted, programmed := accept(d), program(d, o, late)
 	accepted.ObservedGeneration, programmed.ObservedGeneration = d.Record.Object.Generation, d.Record.Object.Generation
 	v.conditions = []metav1.Condition{accepted, programmed}
@@ -111,8 +116,11 @@ func nothingThere(d *plans.Decision) reason.Code {
 }
 
 // warningsOf lists what is wrong around a service, each once, sorted.
-func warningsOf(d *plans.Decision) []warning {
+func warningsOf(d *plans.Decision, o Outcome) []warning {
 	var list []warning
+	if o.Undone {
+		list = append(list, warning{reasonHintsUndone, reasonHintsUndone, textHintsUndone, reasonHintsUndone})
+	}
 	for i := range d.Plans {
 		for _, r := range d.Plans[i].Reasons {
 			if isWarning(r.Code) {
@@ -207,6 +215,8 @@ func program(d *plans.Decision, o Outcome, late time.Duration) metav1.Condition 
 		c.Message = fmt.Sprintf("%s: %d of %d EndpointSlices do not say the plan: %v", failure, o.Pending, o.Slices, o.Err)
 	case !ok:
 		c.Reason, c.Message = why, message
+	case o.Undone:
+		c.Reason, c.Message = reasonHintsUndone, textHintsUndone
 	case o.Pending > 0 && late >= patience:
 		c.Reason = reasonWritePending
 		c.Message = fmt.Sprintf("%d of %d EndpointSlices do not say the plan yet", o.Pending, o.Slices)
