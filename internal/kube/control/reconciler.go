@@ -46,7 +46,10 @@ func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (
 	if told != nil {
 		told = fmt.Errorf("report on service %s: %w", name, told)
 	}
-	return reconcile.Result{RequeueAfter: written.again}, errors.Join(unlessStale(written.err), told)
+	if err := errors.Join(unlessStale(written.err), told); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: written.again}, nil
 }
 
 // unlessStale leaves out of joined errors those that need not be tried again.

@@ -56,7 +56,8 @@ func (m *memory) begin(r *feed.Record, v verdict, o Outcome) {
 	now := v.conditions[1]
 	switch {
 	case programmed == nil:
-	case now.Status == "" || programmed.Status == now.Status && programmed.Reason == now.Reason:
+	case now.Status == "", programmed.Status == now.Status && programmed.Reason == now.Reason,
+		programmed.Reason == reasonHintsUndone: // which says nothing of hints that people do not know
 		m.families = v.families
 	case programmed.Reason == reasonHinted:
 		for family, s := range v.families {

@@ -296,6 +296,12 @@ func TestHintsThatDoNotStayAreToldOnce(t *testing.T) {
 		undone = nil
 		s.now = s.now.Add(time.Minute)
 	}
+	conflict := apierrors.NewConflict(endpointSlices(), "web-1", errors.New("changed"))
+	for range 2 {
+		s.report(status.Outcome{Slices: 1, Pending: 1, Undone: true, Err: conflict})
+		s.now = s.now.Add(time.Minute)
+	}
+	equal(t, "conditions", []string{"Accepted=True Accepted", "Programmed=False HintsUndone"}, s.short())
 	s.report(status.Outcome{Slices: 1, Pending: 1, Undone: true, Err: apierrors.NewForbidden(endpointSlices(), "web-1", errors.New("no"))})
 	equal(t, "conditions", []string{"Accepted=True Accepted", "Programmed=False WriteRefused"}, s.short())
 	equal(t, "events", []string(nil), s.report(done()))
@@ -303,4 +309,6 @@ func TestHintsThatDoNotStayAreToldOnce(t *testing.T) {
 	if again := s.report(status.Outcome{Slices: 1, Pending: 1, Undone: true}); len(again) != 1 {
 		t.Errorf("the next time the events are %q, want one", again)
 	}
+	s.restart()
+	equal(t, "events of the next leader, whose write stays", []string(nil), s.report(status.Outcome{Slices: 1, Written: 1}))
 }

@@ -210,7 +210,7 @@ func program(d *plans.Decision, o Outcome, late time.Duration) metav1.Condition 
 	failure := kindOf(o.Err)
 	why, message, ok := planned(d)
 	switch {
-	case failure.lasts() || failure != none && late >= patience:
+	case failure.lasts() || failure != none && late >= patience && !o.Undone: // who undoes hints is in the way of writes, too
 		c.Reason = reasonWriteRefused
 		c.Message = fmt.Sprintf("%s: %d of %d EndpointSlices do not say the plan: %v", failure, o.Pending, o.Slices, o.Err)
 	case !ok:
