@@ -60,6 +60,7 @@ func TestHintsStayWhilePodsChurn(t *testing.T) {
 		s.removeLabels()
 	})
 	t.Run("webhook down", func(t *testing.T) {
+		t.Parallel() // with the other one that has hints come and go; the first, where none may, has the machine to itself
 		s := newStreet(t)
 		s.untilUndone()
 		s.churn("down", func() {})
@@ -75,6 +76,7 @@ func TestHintsStayWhilePodsChurn(t *testing.T) {
 		s.removeLabels()
 	})
 	t.Run("webhook killed", func(t *testing.T) {
+		t.Parallel()
 		s := newStreet(t)
 		webhook := s.startWebhook()
 		s.converge()
