@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -28,6 +29,7 @@ func (c *cleaner) whileLeading(ctx context.Context, patience time.Duration, do f
 	case err != nil:
 		return fmt.Errorf("read Lease %s/%s to see whether a controller runs: %w", namespace, name, err)
 	}
+	asked := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	began, done := make(chan struct{}), make(chan struct{})
@@ -69,6 +71,9 @@ func (c *cleaner) whileLeading(ctx context.Context, patience time.Duration, do f
 		<-done
 		return err
 	default:
-		return fmt.Errorf("%s holds the Lease %s/%s: stop all controllers first", elector.GetLeader(), namespace, name)
+		if asked.Err() != nil {
+			return asked.Err()
+		}
+		return fmt.Errorf("%s holds the Lease %s/%s: stop all controllers first", cmp.Or(elector.GetLeader(), "somebody"), namespace, name)
 	}
 }

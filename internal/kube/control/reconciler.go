@@ -16,6 +16,7 @@ import (
 type reporter interface {
 	Report(ctx context.Context, d *plans.Decision, o status.Outcome) error
 	Forget(name topology.ServiceName)
+	Rest()
 }
 
 // reconciler makes one service's slices say what was decided, and tells what came of it.

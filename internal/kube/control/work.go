@@ -49,5 +49,6 @@ func (w *work) Start(ctx context.Context) error {
 	if err := c.Watch(source.TypedFunc[topology.ServiceName](w.planner.lead)); err != nil {
 		return err
 	}
+	defer w.reconciler.reporter.Rest() // the workers have ended by then
 	return c.Start(ctx)
 }

@@ -90,13 +90,17 @@ func (w *writer) write(ctx context.Context, name topology.ServiceName) result {
 
 // writeInTurn writes what is due now: it may be another decision than before the wait.
 func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName) result {
-	d, ok := w.decisions.Lookup(name)
-	if !ok {
-		return w.forget(name)
+	d, now, behind := w.look(name)
+	for tokens := 0; len(now) > tokens; {
+		missing := len(now) - tokens
+		if err := w.take(ctx, missing); err != nil {
+			return result{decision: d, pending: len(now) + behind, err: err}
+		}
+		tokens += missing
+		d, now, behind = w.look(name) // the wait may have been long: what was decided meanwhile counts
 	}
-	now, behind := w.due(d)
-	if err := w.take(ctx, len(now)); err != nil {
-		return result{decision: d, pending: len(now) + behind, err: err}
+	if d == nil {
+		return w.forget(name)
 	}
 	// A turn that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
 	// next leader would find the service half-hinted.
@@ -116,6 +120,16 @@ func (w *writer) damped(r result) result {
 		r.again = again
 	}
 	return r
+}
+
+// look finds what was decided last for a service and what is due of it; nil: there is no such service any more.
+func (w *writer) look(name topology.ServiceName) (d *plans.Decision, now []edit, behind int) {
+	d, ok := w.decisions.Lookup(name)
+	if !ok {
+		return nil, nil, 0
+	}
+	now, behind = w.due(d)
+	return d, now, behind
 }
 
 // forget drops what is remembered of a service that is gone.

@@ -21,6 +21,7 @@ import (
 // told remembers what was reported.
 type told struct {
 	outcomes  []status.Outcome
+	rests     int
 	forgotten int
 }
 
@@ -37,6 +38,8 @@ func (c *counts) Wrote(time.Duration, error) {}
 func (c *counts) Undone(wait time.Duration) { c.waits = append(c.waits, wait) }
 
 func (t *told) Forget(topology.ServiceName) { t.forgotten++ }
+
+func (t *told) Rest() { t.rests++ }
 
 func newTestReconciler(c *cluster, b *book) (*reconciler, *told) {
 	people := &told{}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,6 +25,9 @@ const (
 	bodyLimit = 7 << 20
 	// keepLimit is the largest buffer that is kept for the next request: a slice of 1,000 endpoints, twice.
 	keepLimit = 1 << 20
+	// largeBudget bounds what all bodies above keepLimit, or of unknown size, may take at once: anybody in the cluster can
+	// reach the port, and the memory has to last for the plans. Reviews of common slices never need any of it.
+	largeBudget = 128 << 20
 )
 
 // handler answers admission reviews. It is safe for concurrent use.
@@ -31,6 +35,7 @@ type handler struct {
 	decisions Decisions
 	metrics   *metrics
 	buffers   sync.Pool
+	large     *semaphore.Weighted
 }
 
 // NewHandler makes the webhook without a server. It answers an AdmissionReview of admission.k8s.io/v1 with 200 and allows
@@ -46,13 +51,24 @@ func NewHandler(d Decisions, r prometheus.Registerer) (http.Handler, error) {
 }
 
 func newHandler(d Decisions, m *metrics) *handler {
-	return &handler{decisions: d, metrics: m, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
+	return &handler{
+		decisions: d, metrics: m, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		large: semaphore.NewWeighted(largeBudget),
+	}
 }
 
 // ServeHTTP answers one review.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	timer := prometheus.NewTimer(h.metrics.duration)
 	defer timer.ObserveDuration()
+	if r.ContentLength < 0 || r.ContentLength > keepLimit {
+		if !h.large.TryAcquire(bodyLimit) {
+			h.metrics.requests.WithLabelValues(string(resultRejected)).Inc()
+			http.Error(w, "too many large reviews at once", http.StatusServiceUnavailable)
+			return
+		}
+		defer h.large.Release(bodyLimit)
+	}
 	buffer := h.buffers.Get().(*bytes.Buffer)
 	defer func() {
 		if buffer.Cap() <= keepLimit {

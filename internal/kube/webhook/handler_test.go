@@ -3,9 +3,11 @@ package webhook_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -196,6 +198,39 @@ func TestGarbageIsAnswered400(t *testing.T) {
 				t.Errorf("want 400 and why, got %d: %s", w.Code, w.Body)
 			}
 		})
+	}
+}
+
+func TestLargeReviewsAreBoundedTogetherAndSmallOnesAreAnsweredMeanwhile(t *testing.T) {
+	list := slices(3)
+	h, _ := handler(t, decisions{web(): decide(list, topology.ModePreferSameZone)})
+	const room = 128 / 7 // bodies of the greatest size within the budget
+	var pending sync.WaitGroup
+	bodies := make([]*io.PipeWriter, room)
+	for i := range bodies {
+		var body *io.PipeReader
+		body, bodies[i] = io.Pipe()
+		pending.Go(func() {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mutate-endpointslice", body) // of unknown length
+			r.Header.Set("Content-Type", "application/json")
+			h.ServeHTTP(httptest.NewRecorder(), r)
+		})
+		if _, err := bodies[i].Write([]byte("{")); err != nil { // it is being read
+			t.Fatal(err)
+		}
+	}
+	if w := post(h, strings.Repeat(" ", 2<<20)); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("a large review over the budget: want 503, got %d: %s", w.Code, w.Body)
+	}
+	if w := post(h, encode(review(list[0]))); w.Code != http.StatusOK {
+		t.Errorf("a small review meanwhile: want 200, got %d: %s", w.Code, w.Body)
+	}
+	for _, b := range bodies {
+		_ = b.Close() // never an error
+	}
+	pending.Wait()
+	if w := post(h, strings.Repeat(" ", 2<<20)); w.Code != http.StatusBadRequest {
+		t.Errorf("a large one afterwards: want 400, got %d: %s", w.Code, w.Body)
 	}
 }
 
