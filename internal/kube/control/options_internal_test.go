@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/tools/leaderelection"
+
 	"github.com/weir-lb/weir/internal/kube/webhook"
 )
 
@@ -12,6 +14,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"workers":     {Workers: -1},
 		"retry":       {LeaderElection: LeaderElection{RetryPeriod: -time.Second}},
 		"one try":     {LeaderElection: LeaderElection{RetryPeriod: 10 * time.Second}},
+		"jitter":      {LeaderElection: LeaderElection{RetryPeriod: 9 * time.Second}},
 		"two leaders": {LeaderElection: LeaderElection{LeaseDuration: 10 * time.Second}},
 	} {
 		if _, err := o.complete(); err == nil {
@@ -31,5 +34,13 @@ func TestTheZeroOptionsWork(t *testing.T) {
 	}
 	if given.Logger != nil {
 		t.Error("the caller's options were changed")
+	}
+}
+
+func TestAKilledLeaderIsFollowedWithinTheLeaseAndTwoSeconds(t *testing.T) {
+	looks := 1 + leaderelection.JitterFactor // how many retry periods are between two looks at the lease, at most
+	late := time.Duration(2 * looks * float64(DefaultRetryPeriod))
+	if late > 1800*time.Millisecond { // the rest is for writing
+		t.Errorf("the next leader may begin %v after the lease", late)
 	}
 }
