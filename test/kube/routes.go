@@ -18,6 +18,8 @@ import (
 type routes struct {
 	mu     sync.Mutex
 	places map[netip.AddrPort][]string // by cluster IP and port
+
+	tunnels tunnels
 }
 
 // Route makes the API server reach a Service's port at one of these addresses, the first that accepts. It replaces the
@@ -78,6 +80,7 @@ func (c *Cluster) serveRoutes() {
 		c.tb.Fatal(err)
 	}
 	serve(c.tb, listener, func(client net.Conn) {
+		defer c.routes.tunnels.hold(client)()
 		request, err := http.ReadRequest(bufio.NewReader(client))
 		if err != nil {
 			return

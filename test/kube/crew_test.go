@@ -1,0 +1,361 @@
+//go:build e2e
+
+package kube_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/weir-lb/weir/test/kube"
+)
+
+// controllerUser is the user that weir's controllers are to the API server.
+const controllerUser = "system:serviceaccount:" + namespace + ":weir-controller"
+
+// crew is the replicas of weir's controller on a cluster, with the roles, the webhook and the flags of what is deployed,
+// and no more rights. The API server is routed to the webhooks of all that run.
+type crew struct {
+	*testing.T
+	c       *kube.Cluster
+	args    []string // of the Deployment
+	members []*member
+}
+
+// member is one replica.
+type member struct {
+	name                    string
+	process                 *kube.Process
+	webhook, admin, metrics string // addresses
+}
+
+// newCrew deploys weir as its plain manifests do, without a replica.
+func newCrew(t *testing.T, c *kube.Cluster) *crew {
+	t.Helper()
+	c.Kubectl("apply", "-f", manifests)
+	return readCrew(t, c)
+}
+
+// newCrewOf deploys weir as its chart does with these values, without a replica.
+func newCrewOf(t *testing.T, c *kube.Cluster, values ...string) *crew {
+	t.Helper()
+	args := []string{"install", "weir", "deploy/chart", "--namespace", namespace, "--create-namespace"}
+	for _, v := range values {
+		args = append(args, "--set", v)
+	}
+	helm(t, c, args...)
+	return readCrew(t, c)
+}
+
+func readCrew(t *testing.T, c *kube.Cluster) *crew {
+	t.Helper()
+	d, err := c.Client.AppsV1().Deployments(namespace).Get(t.Context(), "weir-controller", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &crew{T: t, c: c}
+	for _, arg := range d.Spec.Template.Spec.Containers[0].Args {
+		w.args = append(w.args, strings.ReplaceAll(arg, "$(POD_NAMESPACE)", namespace))
+	}
+	return w
+}
+
+// start starts a replica with further flags, and waits until it is ready.
+func (w *crew) start(name string, flags ...string) *member {
+	w.Helper()
+	address := func() string { return fmt.Sprintf("127.0.0.1:%d", w.c.Port()) }
+	m := &member{name: name, webhook: address(), admin: address(), metrics: address()}
+	health := address()
+	args := append(slices.Clone(w.args), "--kubeconfig="+w.c.ServiceAccountKubeconfig(namespace, "weir-controller"),
+		"--webhook-bind-address="+m.webhook, "--metrics-bind-address="+m.metrics,
+		"--health-probe-bind-address="+health, "--admin-bind-address="+m.admin)
+	m.process = w.c.Weir(name, append(args, flags...)...)
+	w.c.Until(name+" is ready", func() error {
+		if err := m.process.Running(); err != nil {
+			w.Fatal(err)
+		}
+		_, err := w.c.Fetch("http://"+health+"/readyz", "")
+		return err
+	})
+	w.members = append(w.members, m)
+	w.route()
+	return m
+}
+
+// stop asks a replica to end as a kubelet does.
+func (w *crew) stop(m *member) {
+	w.Helper()
+	if err := m.process.Terminate(kube.Limit); err != nil {
+		w.Errorf("%s: %v", m.name, err)
+	}
+	w.forget(m)
+}
+
+// kill ends a replica at once, as when its node loses power, and leaves its address to the API server.
+func (w *crew) kill(m *member) {
+	w.Helper()
+	m.process.Kill()
+}
+
+// forget takes a replica's address from the API server, as when its pod is known to be gone.
+func (w *crew) forget(m *member) {
+	w.Helper()
+	w.members = slices.DeleteFunc(w.members, func(o *member) bool { return o == m })
+	w.route()
+}
+
+func (w *crew) route() {
+	w.Helper()
+	var addresses []string
+	for _, m := range w.members {
+		addresses = append(addresses, m.webhook)
+	}
+	w.c.Route(namespace, "weir-webhook", 443, addresses...)
+}
+
+// leads tells whether a replica leads.
+func (w *crew) leads(m *member) (bool, error) {
+	text, err := w.c.Fetch("http://"+m.admin+"/services", "")
+	if err != nil {
+		return false, err
+	}
+	var page struct{ Leader bool }
+	err = json.Unmarshal([]byte(text), &page)
+	return page.Leader, err
+}
+
+// leader waits until one replica leads, and gives it and the others.
+func (w *crew) leader() (leader *member, others []*member) {
+	w.Helper()
+	w.c.Until("a replica leads", func() error {
+		leader, others = nil, nil
+		for _, m := range w.members {
+			isLeader, err := w.leads(m)
+			switch {
+			case err != nil:
+				return err
+			case isLeader && leader != nil:
+				w.Errorf("%s and %s lead at the same time", leader.name, m.name)
+			case isLeader:
+				leader = m
+			default:
+				others = append(others, m)
+			}
+		}
+		if leader == nil {
+			return errors.New("none does")
+		}
+		return nil
+	})
+	return leader, others
+}
+
+// sum adds the series of a metric of all replicas that carry these labels.
+func (w *crew) sum(metric string, labels ...string) float64 {
+	w.Helper()
+	sum := 0.0
+	for _, m := range w.members {
+		samples, err := w.c.Scrape("http://"+m.admin+"/metrics", "")
+		if err != nil {
+			w.Fatal(err)
+		}
+		sum += samples.Sum(metric, labels...)
+	}
+	return sum
+}
+
+// pending tells what a controller with these flags would still write to the cluster, by a program of its own that reads and
+// plans the cluster anew; nil when the slices say the plan.
+func (w *crew) pending(flags ...string) error {
+	w.Helper()
+	out, err := w.c.RunWeir(append([]string{"controller", "--dry-run", "--log-level=error", "--kubeconfig=" + w.c.AdminKubeconfig()}, flags...)...)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(out, "would write 0 EndpointSlices") {
+		return errors.New(out)
+	}
+	return nil
+}
+
+// converged waits until the slices say the plan.
+func (w *crew) converged(limit time.Duration, flags ...string) {
+	w.Helper()
+	w.c.UntilWithin(limit, "the slices say the plan", func() error { return w.pending(flags...) })
+}
+
+// chronicle is every version of the EndpointSlices of a namespace from the moment on in which it was begun. It is safe for
+// concurrent use.
+type chronicle struct {
+	mu       sync.Mutex
+	versions []sliceVersion
+	ended    bool // on purpose
+	err      error
+}
+
+type sliceVersion struct {
+	at    time.Time
+	slice *discoveryv1.EndpointSlice
+}
+
+// chronicle begins to note every version of the slices of a namespace, until stop is called.
+func (w *crew) chronicle(of string) (c *chronicle, stop func()) {
+	w.Helper()
+	slices := w.c.Client.DiscoveryV1().EndpointSlices(of)
+	list, err := slices.List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	events, err := slices.Watch(w.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		w.Fatal(err)
+	}
+	c = new(chronicle)
+	for i := range list.Items {
+		c.note(watch.Added, &list.Items[i])
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range events.ResultChan() {
+			c.note(e.Type, e.Object)
+		}
+	}()
+	stop = sync.OnceFunc(func() {
+		c.mu.Lock()
+		c.ended = true
+		c.mu.Unlock()
+		events.Stop()
+		<-done
+		if c.err != nil {
+			w.Error(c.err)
+		}
+	})
+	w.Cleanup(stop)
+	return c, stop
+}
+
+func (c *chronicle) note(what watch.EventType, object any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := object.(*discoveryv1.EndpointSlice)
+	switch {
+	case c.ended: // what comes now may be how the watch ends
+	case !ok:
+		c.err = fmt.Errorf("watch EndpointSlices: %v %v", what, object)
+	case what != watch.Deleted:
+		c.versions = append(c.versions, sliceVersion{time.Now(), s})
+	}
+}
+
+// quiet waits until nobody has written a slice of a namespace for three seconds: the built-in controller looks at what others
+// wrote within one or two.
+func (w *crew) quiet(of string) {
+	w.Helper()
+	history, stop := w.chronicle(of)
+	defer stop()
+	length, since := history.length(), time.Now()
+	w.c.Until("nobody writes slices in "+of, func() error {
+		if now := history.length(); now != length {
+			length, since = now, time.Now()
+		}
+		if time.Since(since) < 3*time.Second {
+			return errors.New("somebody did")
+		}
+		return nil
+	})
+}
+
+// length is how many versions there are so far.
+func (c *chronicle) length() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.versions)
+}
+
+// unhinted lists the ready endpoints without a hint, in all versions from one on.
+func (c *chronicle) unhinted(from int) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []string
+	for _, v := range c.versions[from:] {
+		for i := range v.slice.Endpoints {
+			e := &v.slice.Endpoints[i]
+			ready := e.Conditions.Ready != nil && *e.Conditions.Ready
+			if ready && (e.Hints == nil || len(e.Hints.ForZones)+len(e.Hints.ForNodes) == 0) {
+				found = append(found, fmt.Sprintf("%s of %s, version %s", e.Addresses[0], v.slice.Name, v.slice.ResourceVersion))
+			}
+		}
+	}
+	return found
+}
+
+// lastChange is when an endpoint that was there before got other hints for the last time; zero: never.
+func (c *chronicle) lastChange() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var last time.Time
+	before := make(map[string]string) // hints by slice and address
+	for _, v := range c.versions {
+		for i := range v.slice.Endpoints {
+			e := &v.slice.Endpoints[i]
+			key, now := v.slice.Name+" "+e.Addresses[0], fmt.Sprint(e.Hints)
+			if was, known := before[key]; known && was != now {
+				last = v.at
+			}
+			before[key] = now
+		}
+	}
+	return last
+}
+
+// told waits until a Service has an event with this reason, and a condition with this status and reason.
+func (w *crew) told(a *kube.App, event string, condition metav1.Condition, limit time.Duration) {
+	w.Helper()
+	w.c.UntilWithin(limit, fmt.Sprintf("%s is told of %s and has the condition %s %s", a.Name, event, condition.Status, condition.Reason), func() error {
+		if err := w.hasEvent(a, event); err != nil {
+			return err
+		}
+		return hasCondition(a.Service(), condition)
+	})
+}
+
+// hasEvent is nil when a Service has an event with this reason.
+func (w *crew) hasEvent(a *kube.App, reason string) error {
+	w.Helper()
+	list, err := w.c.Client.EventsV1().Events(a.Namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var others []string
+	for i := range list.Items {
+		e := &list.Items[i]
+		if e.Regarding.Kind == "Service" && e.Regarding.Name == a.Name {
+			if e.Reason == reason {
+				return nil
+			}
+			others = append(others, e.Reason+": "+e.Note)
+		}
+	}
+	return fmt.Errorf("its events: %q", others)
+}
+
+// hasCondition is nil when a Service has a condition of this type, status and reason.
+func hasCondition(s *corev1.Service, want metav1.Condition) error {
+	for _, c := range s.Status.Conditions {
+		if c.Type == want.Type && c.Status == want.Status && c.Reason == want.Reason {
+			return nil
+		}
+	}
+	return fmt.Errorf("its conditions: %v", s.Status.Conditions)
+}
