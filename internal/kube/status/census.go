@@ -37,7 +37,7 @@ func newCensus(decisions func() []*plans.Decision) *census {
 		distribution: desc(upstream+"services_count_by_traffic_distribution",
 			"Managed services, by the distribution that they ask for.", "traffic_distribution"),
 		warnings: desc("weir_service_warnings",
-			"Managed services about which there is something to know besides, by what it is.", "reason"),
+			"Services about which there is something to know besides, by what it is: a wish that is not followed, or a plan that cannot be good.", "reason"),
 		overload: desc("weir_service_expected_overload",
 			"Expected overload of the most loaded endpoint of all services of a mode: 0.2 is 20 % above its fair part.", "mode"),
 		inZone: desc("weir_in_zone_share",
@@ -72,7 +72,7 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 		gauge(c.services, float64(n), string(k.mode), string(k.code))
 	}
 	for code, n := range t.warnings {
-		gauge(c.warnings, float64(n), string(code))
+		gauge(c.warnings, float64(n), code)
 	}
 	for mode, s := range t.modes {
 		gauge(c.distribution, float64(s.services), string(mode))
@@ -86,7 +86,7 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 // tally is what a census finds.
 type tally struct {
 	services map[modeReason]int
-	warnings map[reason.Code]int
+	warnings map[string]int // services, by the reason of a warning
 	modes    map[topology.Mode]*sum
 }
 
@@ -106,12 +106,13 @@ type sum struct {
 func newTally() *tally {
 	return &tally{
 		services: make(map[modeReason]int),
-		warnings: make(map[reason.Code]int),
+		warnings: make(map[string]int),
 		modes:    make(map[topology.Mode]*sum),
 	}
 }
 
 func (t *tally) add(d *plans.Decision) {
+	t.warn(d)
 	if !d.Record.Managed || d.Record.Service == nil {
 		return
 	}
@@ -123,15 +124,9 @@ func (t *tally) add(d *plans.Decision) {
 		t.modes[mode] = s
 	}
 	s.services++
-	var codes []reason.Code
 	served, inZone := 0, 0.0
 	for i := range d.Plans {
 		p := &d.Plans[i]
-		for _, r := range p.Reasons {
-			if isWarning(r.Code) {
-				codes = append(codes, r.Code)
-			}
-		}
 		if isEmpty(p) {
 			continue
 		}
@@ -141,9 +136,20 @@ func (t *tally) add(d *plans.Decision) {
 	if served > 0 {
 		s.served, s.inZone = s.served+1, s.inZone+inZone/float64(served)
 	}
-	slices.Sort(codes)
-	for _, code := range slices.Compact(codes) {
-		t.warnings[code]++
+}
+
+// warn counts a service once for each reason to warn of it. A service whose wish is refused may not be managed at all.
+func (t *tally) warn(d *plans.Decision) {
+	if d.Record.Service == nil || !d.Record.Managed && !asked(d) {
+		return
+	}
+	var reasons []string
+	for _, w := range warningsOf(d) {
+		reasons = append(reasons, w.reason)
+	}
+	slices.Sort(reasons)
+	for _, r := range slices.Compact(reasons) {
+		t.warnings[r]++
 	}
 }
 

@@ -77,6 +77,17 @@ func TestConditionsSayWhatTheServiceComesTo(t *testing.T) {
 				"Programmed=False EndpointsWithoutZone: IPv4: ready endpoints have no zone: 10.0.0.1",
 			},
 		},
+		"the label and the native annotation disagree": {
+			topology.ModePreferSameZone,
+			[]int{1, 1, 1},
+			func(s *stage) { s.service.Annotations[api.AnnotationTopologyMode] = "Auto" },
+			[]string{
+				"Accepted=True ConflictingModes: PreferSameZone, asked for by label; " +
+					"metadata.annotations[service.kubernetes.io/topology-mode]: says \"Auto\", but the label weir.dev/distribution " +
+					"says \"PreferSameZone\" and counts",
+				"Programmed=True Hinted: IPv4: each endpoint serves its own zone",
+			},
+		},
 		"no endpoints": {
 			topology.ModeAuto, nil, nil,
 			[]string{

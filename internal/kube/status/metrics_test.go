@@ -15,6 +15,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/status"
 )
@@ -59,7 +60,7 @@ weir_in_zone_share{mode="PreferSameZone"} 0.6666666666666666
 # HELP weir_service_expected_overload Expected overload of the most loaded endpoint of all services of a mode: 0.2 is 20 % above its fair part.
 # TYPE weir_service_expected_overload gauge
 weir_service_expected_overload{mode="PreferSameZone"} 0.6666666666666665
-# HELP weir_service_warnings Managed services about which there is something to know besides, by what it is.
+# HELP weir_service_warnings Services about which there is something to know besides, by what it is: a wish that is not followed, or a plan that cannot be good.
 # TYPE weir_service_warnings gauge
 weir_service_warnings{reason="EndpointsOverloaded"} 1
 weir_service_warnings{reason="ZonesWithoutEndpoints"} 1
@@ -213,4 +214,25 @@ func TestTheGuideListsTheMetrics(t *testing.T) {
 		want := strings.ToLower(f.GetType().String()) + " by " + strings.Join(labels, ", ")
 		equal(t, "the guide on "+f.GetName(), want, promised[f.GetName()])
 	}
+}
+
+func TestAWishThatIsNotFollowedIsCounted(t *testing.T) {
+	s := newStage(t, topology.ModePreferSameZone, 1, 1, 1)
+	s.service.Annotations[api.AnnotationTopologyMode] = "Auto"
+	s.service.Annotations[api.AnnotationOverloadLimit] = "lots"
+	if err := s.reporter.Report(t.Context(), s.decide(), status.Outcome{Slices: 1}); err != nil {
+		t.Fatal(err)
+	}
+	const head = `
+# HELP weir_service_warnings Services about which there is something to know besides, by what it is: a wish that is not followed, or a plan that cannot be good.
+# TYPE weir_service_warnings gauge
+`
+	s.gathers(head+`weir_service_warnings{reason="BadOverloadLimit"} 1
+weir_service_warnings{reason="ConflictingModes"} 1
+`, "weir_service_warnings")
+	s.service.Labels[api.LabelDistribution] = "Nearest" // of which no good mode is known: it is not managed
+	s.service.Annotations = nil
+	s.decide()
+	s.gathers(head+`weir_service_warnings{reason="UnknownMode"} 1
+`, "weir_service_warnings")
 }

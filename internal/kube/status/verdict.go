@@ -201,6 +201,12 @@ func accept(d *plans.Decision) metav1.Condition {
 	}
 	c.Status, c.Reason = metav1.ConditionTrue, reasonAccepted
 	c.Message = fmt.Sprintf("%s, asked for by %s", modeOf(d), d.Record.Asked)
+	for _, p := range d.Record.Problems {
+		if isNativeMode(p.Field) { // which is passed over for the label
+			c.Reason = reasonConflictingModes
+			c.Message += "; " + p.Field + ": " + p.Message
+		}
+	}
 	return c
 }
 
