@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,7 +32,8 @@ type apiClient interface {
 //
 // Errors: one that isStale if it is another version by now, or gone; else what the API server says. A 422 can mean either:
 // the API server applies a patch to what it has before it compares versions, and a patch does not fit an object that has
-// lost endpoints or hints since. So after a 422 the version is looked up.
+// lost endpoints or hints since. So can a 409, which admission controls of others give for reasons of their own. So after
+// either the version is looked up.
 func (e *edit) apply(ctx context.Context, c apiClient) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
@@ -41,8 +43,11 @@ func (e *edit) apply(ctx context.Context, c apiClient) (version string, err erro
 	}
 	answer := bare(e.slice) // the answer comes without the endpoints, which may be a thousand
 	err = c.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, data), client.FieldOwner(api.FieldManager))
-	if apierrors.IsInvalid(err) && e.isPast(ctx, c) {
+	switch {
+	case apierrors.IsInvalid(err) && e.isPast(ctx, c):
 		err = apierrors.NewConflict(discoveryv1.Resource("endpointslices"), e.slice.Name, err)
+	case apierrors.IsConflict(err) && !e.isPast(ctx, c):
+		err = refusedError{err}
 	}
 	if err != nil {
 		return "", fmt.Errorf("patch EndpointSlice %s/%s: %w", e.slice.Namespace, e.slice.Name, err)
@@ -67,7 +72,16 @@ func bare(s *discoveryv1.EndpointSlice) *metav1.PartialObjectMetadata {
 }
 
 // isStale tells that a patch was refused because the slice is not the one any more which the patch was made from.
-func isStale(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
+func isStale(err error) bool {
+	var refused refusedError
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) && !errors.As(err, &refused)
+}
+
+// refusedError is a 409 although the slice is still the version that was patched: no newer one will come through the
+// watch, so the patch has to be tried again.
+type refusedError struct{ error }
+
+func (r refusedError) Unwrap() error { return r.error }
 
 // isPast tells whether the cluster has another version of the slice by now, or none.
 func (e *edit) isPast(ctx context.Context, c apiClient) bool {

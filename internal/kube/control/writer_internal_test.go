@@ -129,6 +129,7 @@ func TestARefusalEndsTheTurnAndIsTriedAgain(t *testing.T) {
 	resource := discoveryv1.Resource("endpointslices")
 	for name, refusal := range map[string]error{
 		"403":     apierrors.NewForbidden(resource, "s2", errors.New("no")),
+		"409":     apierrors.NewConflict(resource, "s2", errors.New("a quota was updated meanwhile")),
 		"422":     misfit(),
 		"429":     apierrors.NewTooManyRequests("later", 1),
 		"500":     apierrors.NewInternalError(errors.New("broken")),
