@@ -232,6 +232,9 @@ func (f *controllerFlags) resolve() (control.Options, error) {
 		w.Namespace = namespace
 		o.Webhook = &w
 	}
+	if err := f.election.Validate(); err != nil {
+		return o, &usageError{fmt.Errorf("--leader-elect-*: %w", err)}
+	}
 	if f.workers < 1 {
 		return o, &usageError{fmt.Errorf("--concurrent-service-syncs=%d: want at least 1", f.workers)}
 	}

@@ -37,6 +37,7 @@ func TestEachCommandSaysHowItIsUsed(t *testing.T) {
 		"help-agent":      {"agent", "--help"},
 		"help-explain":    {"explain", "--help"},
 		"help-completion": {"completion", "--help"},
+		"help-controller": {"controller", "--help"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NODE_NAME", "")

@@ -98,6 +98,9 @@ func (o Options) complete() (Options, error) {
 	return o, err
 }
 
+// Validate tells what makes no sense in the times of an election that is on.
+func (l LeaderElection) Validate() error { return l.complete() }
+
 func (l *LeaderElection) complete() error {
 	l.Namespace = cmp.Or(l.Namespace, DefaultNamespace)
 	l.Name = cmp.Or(l.Name, DefaultLease)
@@ -105,6 +108,8 @@ func (l *LeaderElection) complete() error {
 	l.RenewDeadline = cmp.Or(l.RenewDeadline, DefaultRenewDeadline)
 	l.RetryPeriod = cmp.Or(l.RetryPeriod, DefaultRetryPeriod)
 	switch {
+	case !l.On:
+		return nil
 	case l.RetryPeriod < 0:
 		return errors.New("the retry period of leader election: want more than 0")
 	case l.RenewDeadline <= time.Duration(leaderelection.JitterFactor*float64(l.RetryPeriod)):

@@ -12,10 +12,10 @@ import (
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	for name, o := range map[string]Options{
 		"workers":     {Workers: -1},
-		"retry":       {LeaderElection: LeaderElection{RetryPeriod: -time.Second}},
-		"one try":     {LeaderElection: LeaderElection{RetryPeriod: 10 * time.Second}},
-		"jitter":      {LeaderElection: LeaderElection{RetryPeriod: 9 * time.Second}},
-		"two leaders": {LeaderElection: LeaderElection{LeaseDuration: 10 * time.Second}},
+		"retry":       {LeaderElection: LeaderElection{On: true, RetryPeriod: -time.Second}},
+		"one try":     {LeaderElection: LeaderElection{On: true, RetryPeriod: 10 * time.Second}},
+		"jitter":      {LeaderElection: LeaderElection{On: true, RetryPeriod: 9 * time.Second}},
+		"two leaders": {LeaderElection: LeaderElection{On: true, LeaseDuration: 10 * time.Second}},
 	} {
 		if _, err := o.complete(); err == nil {
 			t.Errorf("%s: %+v is taken", name, o)
