@@ -17,9 +17,9 @@ import (
 	"github.com/weir-lb/weir/internal/kube/hints"
 )
 
-// patchTimeout bounds one patch with all that client-go does for it. A patch takes milliseconds; one that waits for
-// somebody's slow admission webhook must not hold up the services behind it for long.
-const patchTimeout = 10 * time.Second
+// patchTimeout bounds one patch with all that client-go does for it: an API server gives up on a request after 60 s at
+// the latest, and on the admission webhooks of others after 30 s.
+const patchTimeout = 30 * time.Second
 
 // apiClient is what a slice is patched through. Reads must come from the API server, not from a cache.
 type apiClient interface {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,6 +95,7 @@ type cluster struct {
 	refuse   map[string]error // by slice
 	patched  []string         // in order
 	onPatch  func()
+	hang     time.Duration // before a patch is looked at
 }
 
 func newCluster(d *plans.Decision) *cluster {
@@ -116,6 +118,7 @@ func (c *cluster) Get(_ context.Context, key client.ObjectKey, obj client.Object
 }
 
 func (c *cluster) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	time.Sleep(c.hang)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onPatch()

@@ -20,6 +20,10 @@ import (
 // priority levels.
 const parallelPatches = 8
 
+// turnLimit is how long the patches of one service may keep the other services waiting: more than a healthy API server takes
+// for the largest, and less than admission webhooks that hang, which often concern the services of one namespace only.
+const turnLimit = 2 * time.Second
+
 // decisions is where the writer finds what was decided last.
 type decisions interface {
 	Lookup(name topology.ServiceName) (*plans.Decision, bool)
@@ -81,15 +85,17 @@ func (w *writer) write(ctx context.Context, name topology.ServiceName) result {
 	}
 	select {
 	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
 	case <-ctx.Done():
 		return result{decision: d, pending: len(edits(d)), err: ctx.Err()}
 	}
-	return w.writeInTurn(ctx, name)
+	pass := sync.OnceFunc(func() { <-w.turn })
+	defer pass()
+	return w.writeInTurn(ctx, name, pass)
 }
 
-// writeInTurn writes what is due now: it may be another decision than before the wait.
-func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName) result {
+// writeInTurn writes what is due now: it may be another decision than before the wait. It passes the turn on when the
+// writing takes long.
+func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName, pass func()) result {
 	d, now, behind := w.look(name)
 	for tokens := 0; len(now) > tokens; {
 		missing := len(now) - tokens
@@ -104,6 +110,7 @@ func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName) res
 	}
 	// A turn that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
 	// next leader would find the service half-hinted.
+	defer time.AfterFunc(turnLimit, pass).Stop()
 	written, err := w.writeAll(context.WithoutCancel(ctx), name, now)
 	pending := len(now) - written + behind
 	if pending == 0 {

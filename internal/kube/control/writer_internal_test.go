@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,5 +227,23 @@ func TestWaitingForTokensEndsWithTheContext(t *testing.T) {
 		if r := w.write(ctx, web); !errors.Is(r.err, context.DeadlineExceeded) || r.pending != 1 || len(c.patched) > 0 {
 			t.Errorf("%+v, patched %v", r, c.patched)
 		}
+	})
+}
+
+func TestAPatchThatHangsDoesNotHoldUpOtherServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := decide(t, nil, "a>b")
+		c := newCluster(d)
+		c.hang = patchTimeout
+		r, _ := newTestReconciler(c, &book{d})
+		began := time.Now()
+		var services sync.WaitGroup
+		services.Go(func() { _ = r.writer.write(t.Context(), web) })
+		synctest.Wait()
+		c.hang = 0
+		if got := r.writer.write(t.Context(), web); got.written != 1 || time.Since(began) > turnLimit {
+			t.Errorf("%+v after %v", got, time.Since(began))
+		}
+		services.Wait()
 	})
 }

@@ -144,7 +144,7 @@ func (t *tally) warn(d *plans.Decision) {
 		return
 	}
 	var reasons []string
-	for _, w := range warningsOf(d) {
+	for _, w := range warningsOf(d, Outcome{}) { // what others do to its hints has a metric of its own
 		reasons = append(reasons, w.reason)
 	}
 	slices.Sort(reasons)
