@@ -283,12 +283,15 @@ func (c *chronicle) length() int {
 	return len(c.versions)
 }
 
-// unhinted lists the ready endpoints without a hint, in all versions from one on.
-func (c *chronicle) unhinted(from int) []string {
+// unhinted lists the ready endpoints of Services without a hint, in all versions; without names those of all Services.
+func (c *chronicle) unhinted(services ...string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var found []string
-	for _, v := range c.versions[from:] {
+	for _, v := range c.versions {
+		if len(services) > 0 && !slices.Contains(services, v.slice.Labels[discoveryv1.LabelServiceName]) {
+			continue
+		}
 		for i := range v.slice.Endpoints {
 			e := &v.slice.Endpoints[i]
 			ready := e.Conditions.Ready != nil && *e.Conditions.Ready

@@ -88,7 +88,7 @@ func failOver(w *crew, web *kube.App, change func()) *member {
 	if took < 5*time.Second {
 		w.Errorf("the last hints changed %v after the kill: nothing was left to the next leader", took)
 	}
-	if lost := history.unhinted(0); len(lost) > 0 {
+	if lost := history.unhinted(); len(lost) > 0 {
 		w.Errorf("ready endpoints without hints in versions since the kill: %q", lost)
 	}
 	w.Logf("figure: SIGKILL of the leader: the next leads after %.1f s, hints converged after %.2f s, %d pods replaced, %d versions of slices, none without hints",
@@ -114,7 +114,7 @@ func failOpen(w *crew, web *kube.App, killed *member) {
 	settledHints(w.T, web, 9)
 	w.converged(kube.Limit)
 	stop()
-	lost := len(history.unhinted(0))
+	lost := len(history.unhinted())
 	if lost == 0 {
 		w.Error("the built-in controller took no hints off: was a webhook called?")
 	}
