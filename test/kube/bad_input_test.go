@@ -120,7 +120,7 @@ func TestWishesThatMakeNoSenseLeaveTheLastGoodHints(t *testing.T) {
 		hinted(one.app, "what was asked for first", one.kept)
 	}
 	w.converged(kube.Limit)
-	history, stop := w.chronicle("shop")
+	history, stop := w.chronicle()
 	for _, one := range wishes {
 		one.app.Change(one.spoil)
 	}
@@ -135,7 +135,7 @@ func TestWishesThatMakeNoSenseLeaveTheLastGoodHints(t *testing.T) {
 		hinted(one.app, "what was asked for last and understood", one.kept)
 	}
 	// Two more syncs of the built-in controller, which knows no such hints.
-	w.quiet("shop")
+	w.quiet()
 	for _, one := range wishes {
 		hinted(one.app, "what was asked for last and understood", one.kept)
 	}
@@ -167,7 +167,7 @@ func throwGarbage(w *crew, m *member, a *kube.App) {
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "weir-webhook." + namespace + ".svc"},
 	}}
 	defer caller.CloseIdleConnections()
-	history, stop := w.chronicle("shop")
+	history, stop := w.chronicle()
 	defer stop()
 	before := w.sum("weir_webhook_requests_total", `result="rejected"`)
 	enough, done, thrown := make(chan struct{}), make(chan struct{}), 0
@@ -495,7 +495,7 @@ func TestAnAPIServerThatRefusesLeavesTheLastGoodHints(t *testing.T) {
 	spared := deploy("spared")
 	w.start("weir", "--kubeconfig="+f.kubeconfig)
 	w.converged(kube.Limit)
-	w.quiet("shop")
+	w.quiet()
 	for _, one := range f.refusals {
 		one.before = one.app.Endpoints()
 	}

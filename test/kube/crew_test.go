@@ -174,11 +174,11 @@ func (w *crew) sum(metric string, labels ...string) float64 {
 	return sum
 }
 
-// pending tells what a controller with these flags would still write to the cluster, by a program of its own that reads and
-// plans the cluster anew; nil when the slices say the plan.
-func (w *crew) pending(flags ...string) error {
+// pending tells what a controller would still write to the cluster, by a program of its own that reads and plans the
+// cluster anew; nil when the slices say the plan.
+func (w *crew) pending() error {
 	w.Helper()
-	out, err := w.c.RunWeir(append([]string{"controller", "--dry-run", "--log-level=error", "--kubeconfig=" + w.c.AdminKubeconfig()}, flags...)...)
+	out, err := w.c.RunWeir("controller", "--dry-run", "--log-level=error", "--kubeconfig="+w.c.AdminKubeconfig())
 	if err != nil {
 		return err
 	}
@@ -189,12 +189,12 @@ func (w *crew) pending(flags ...string) error {
 }
 
 // converged waits until the slices say the plan.
-func (w *crew) converged(limit time.Duration, flags ...string) {
+func (w *crew) converged(limit time.Duration) {
 	w.Helper()
-	w.c.UntilWithin(limit, "the slices say the plan", func() error { return w.pending(flags...) })
+	w.c.UntilWithin(limit, "the slices say the plan", func() error { return w.pending() })
 }
 
-// chronicle is every version of the EndpointSlices of a namespace from the moment on in which it was begun. It is safe for
+// chronicle is every version of the EndpointSlices of namespace shop from the moment on in which it was begun. It is safe for
 // concurrent use.
 type chronicle struct {
 	mu       sync.Mutex
@@ -208,10 +208,10 @@ type sliceVersion struct {
 	slice *discoveryv1.EndpointSlice
 }
 
-// chronicle begins to note every version of the slices of a namespace, until stop is called.
-func (w *crew) chronicle(of string) (c *chronicle, stop func()) {
+// chronicle begins to note every version of the slices of namespace shop, until stop is called.
+func (w *crew) chronicle() (c *chronicle, stop func()) {
 	w.Helper()
-	slices := w.c.Client.DiscoveryV1().EndpointSlices(of)
+	slices := w.c.Client.DiscoveryV1().EndpointSlices("shop")
 	list, err := slices.List(w.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.Fatal(err)
@@ -258,14 +258,14 @@ func (c *chronicle) note(what watch.EventType, object any) {
 	}
 }
 
-// quiet waits until nobody has written a slice of a namespace for three seconds: the built-in controller looks at what others
+// quiet waits until nobody has written a slice of namespace shop for three seconds: the built-in controller looks at what others
 // wrote within one or two.
-func (w *crew) quiet(of string) {
+func (w *crew) quiet() {
 	w.Helper()
-	history, stop := w.chronicle(of)
+	history, stop := w.chronicle()
 	defer stop()
 	length, since := history.length(), time.Now()
-	w.c.Until("nobody writes slices in "+of, func() error {
+	w.c.Until("nobody writes slices", func() error {
 		if now := history.length(); now != length {
 			length, since = now, time.Now()
 		}

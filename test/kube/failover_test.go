@@ -60,8 +60,8 @@ func TestAKilledLeaderIsFollowedWithinItsLease(t *testing.T) {
 func failOver(w *crew, web *kube.App, change func()) *member {
 	w.Helper()
 	leader, others := w.leader()
-	w.quiet("shop")
-	history, stop := w.chronicle("shop")
+	w.quiet()
+	history, stop := w.chronicle()
 	defer stop()
 	killedAt := time.Now()
 	w.kill(leader)
@@ -103,7 +103,7 @@ func failOpen(w *crew, web *kube.App, killed *member) {
 	w.c.Route(namespace, "weir-webhook", 443, killed.webhook)
 	w.c.CutRoutes()
 	defer w.route()
-	history, stop := w.chronicle("shop")
+	history, stop := w.chronicle()
 	defer stop()
 	began := time.Now()
 	web.Scale("zone-b", 4)
@@ -151,7 +151,7 @@ func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
 	}
 	members := []*member{w.start("weir-0"), w.start("weir-1")}
 	w.converged(kube.Limit)
-	w.quiet("shop")
+	w.quiet()
 	load := startLoad(w, apps[0])
 
 	c.StopAPIServer()

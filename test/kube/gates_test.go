@@ -52,7 +52,7 @@ func TestAGateOffIsAsIfTheFieldWasNeverSet(t *testing.T) {
 	// The annotation counts before the field: Auto evens out the endpoints, the field would give each its own zone. Without
 	// the gate of Auto the field counts.
 	both := deploy("both", "PreferSameZone", auto)
-	for _, setting := range []string{gatesOpen, noAuto, gatesOpen, noDistribution, gatesOpen, noPreferSame, allGatesClosed, gatesOpen} {
+	for _, setting := range []string{gatesOpen, noAuto, noDistribution, noPreferSame, allGatesClosed, gatesOpen} {
 		m := w.start("weir", setting)
 		hinted(never, "nothing, by "+setting, noHint)
 		for _, s := range services {
@@ -75,7 +75,7 @@ func TestAGateOffIsAsIfTheFieldWasNeverSet(t *testing.T) {
 	m := w.start("weir", "--default-distribution=PreferSameZone")
 	hinted(never, "the default", ownZoneOnly)
 	w.stop(m)
-	t.Logf("figure: %d Services said what each of 8 settings of the gates means, and had their hints back after each", len(services)+2)
+	t.Logf("figure: %d Services said what each of 6 settings of the gates means", len(services)+2)
 }
 
 // even waits until each of three zones is hinted for as many endpoints, which is what Auto does for equal zones.
@@ -124,7 +124,7 @@ func TestTheBuiltInHintsReturnWhenAGateTakesALabelAway(t *testing.T) {
 				return nil
 			})
 			hinted(both, "zones by the built-in controller, by "+setting, zoneNotNode)
-			w.quiet("shop")
+			w.quiet()
 			hinted(weirs, "nothing, by "+setting, noHint)
 			hinted(both, "zones by the built-in controller, by "+setting, zoneNotNode)
 		}
