@@ -63,7 +63,7 @@ namespaces:
 e2e: namespaces kube
 	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags e2e -timeout 40m -v $(E2EFLAGS) ./test/kube/...
 
-# A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes a quarter of an hour.
+# A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes about ten minutes.
 scale: kube
 	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags scale -timeout 60m -v ./test/kube/scale/
 
