@@ -25,15 +25,17 @@ import (
 	"github.com/weir-lb/weir/internal/ops"
 )
 
-const controllerLong = `Plan the services of a cluster and write the hints of the plan to their EndpointSlices, which kube-proxy and
-weir's agents follow. With --manage=weir it writes only those services that carry the label weir.dev/distribution. Of several
-replicas one writes; all answer the webhook, which puts the hints on slices as others write them.
+const controllerLong = `Plan the services of a cluster and write the hints of the plan to their EndpointSlices, which kube-proxy and weir's
+agents follow. With --manage=weir these are the services that carry the label weir.dev/distribution. Of several replicas
+one writes; all answer the webhook, which puts the hints on slices as others write them.
 
-It writes hints, the annotation weir.dev/hints on the slices that have them, the conditions weir.dev/* of Services, and events.
+It writes hints, the annotation weir.dev/hints on the slices that have them, the conditions weir.dev/* of Services, and
+events.
 
---cleanup takes all of that back but the events, and ends: with status 0 if nothing is left. It first takes the webhooks out of
-the configuration --webhook-configuration, because they would put the hints back (deploy weir again to have them back), then
-waits up to a minute for the controllers to stop, and goes through the cluster until it finds nothing. It deletes nothing.`
+--cleanup takes all of that back but the events, and ends: with status 0 if nothing is left. It first takes the webhooks
+out of the configuration --webhook-configuration, because they would put the hints back (deploy weir again to have them
+back), then waits up to a minute for the controllers to stop, and goes through the cluster until it finds nothing. It
+deletes nothing.`
 
 const controllerExample = `  # See what would be written, and write nothing
   weir controller --dry-run
