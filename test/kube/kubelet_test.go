@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -146,7 +147,12 @@ func (k *kubelet) tell(pod *corev1.Pod, p *runningPod) bool {
 			Type: condition, Status: status, LastTransitionTime: metav1.Now(),
 		})
 	}
-	if _, err := k.c.Client.CoreV1().Pods(namespace).UpdateStatus(k.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+	pod.ResourceVersion = "" // whatever else changed of the pod meanwhile
+	_, err := k.c.Client.CoreV1().Pods(namespace).UpdateStatus(k.t.Context(), pod, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false // deleted since it was listed, which the next look sees; a UID that is another one's is a conflict
+	}
+	if err != nil {
 		k.t.Fatalf("tell that pod %s is %s: %v", pod.Name, pod.Status.Phase, err)
 	}
 	return true
