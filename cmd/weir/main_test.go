@@ -35,7 +35,6 @@ func TestEachCommandSaysHowItIsUsed(t *testing.T) {
 	for name, args := range map[string][]string{
 		"help":            nil,
 		"help-agent":      {"agent", "--help"},
-		"help-controller": {"controller", "--help"},
 		"help-explain":    {"explain", "--help"},
 		"help-completion": {"completion", "--help"},
 		"help-controller": {"controller", "--help"},

@@ -34,7 +34,7 @@ const (
 )
 
 // hinted names the labelled apps all of whose ready endpoints are to have hints.
-func hinted() []string { return []string{"auto", "balanced", "dual", "mesh", "node", "zone"} }
+func hintedApps() []string { return []string{"auto", "balanced", "dual", "mesh", "node", "zone"} }
 
 // TestHintsStayWhilePodsChurn has an app in every mode, one that is hinted natively, one of two families and one with a
 // foreign slice, beside the live kube-controller-manager, for a minute of churn: with the webhook, without it, and with one
@@ -46,7 +46,7 @@ func TestHintsStayWhilePodsChurn(t *testing.T) {
 		s.converge()
 		s.churn("up", func() {})
 		s.converge()
-		for _, name := range hinted() {
+		for _, name := range hintedApps() {
 			if n := s.seen.of(name); n.bare > 0 || n.versions == 0 {
 				t.Errorf("%s: %d of %d versions of its slices had a ready endpoint without hints, first %s", name, n.bare, n.versions, n.first)
 			}
@@ -64,7 +64,7 @@ func TestHintsStayWhilePodsChurn(t *testing.T) {
 		s := newStreet(t)
 		s.untilUndone()
 		s.churn("down", func() {})
-		for _, name := range hinted() {
+		for _, name := range hintedApps() {
 			if n := s.seen.of(name); n.versions == n.bare {
 				t.Errorf("%s: none of %d versions of its slices had all hints: the controller does not write on its own", name, n.versions)
 			}
@@ -325,7 +325,7 @@ func (s *street) figures(condition, what string, since int) map[string]int {
 func (s *street) untilUndone() {
 	s.Helper()
 	s.c.Until("the Services tell that their hints are undone", func() error {
-		for _, name := range hinted() {
+		for _, name := range hintedApps() {
 			told := meta.FindStatusCondition(s.apps[name].Service().Status.Conditions, api.ConditionProgrammed)
 			if told == nil || told.Status != metav1.ConditionFalse || told.Reason != "HintsUndone" {
 				return fmt.Errorf("%s: %+v", name, told)
