@@ -8,11 +8,8 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
@@ -101,10 +98,10 @@ func controllerCommand() *cobra.Command {
 
 func (f *controllerFlags) services() flagGroup {
 	g := group("Services")
-	g.StringVar(&f.manage, "manage", "weir",
+	g.StringVar(&f.manage, manageFlag, manageWeir,
 		"whose hints to write: weir (services with the label weir.dev/distribution) or all (the native annotations and "+
 			"spec.trafficDistribution count, too)")
-	g.StringVar(&f.defaultMode, "default-distribution", string(topology.ModeBalanced),
+	g.StringVar(&f.defaultMode, defaultFlag, string(topology.ModeBalanced),
 		"with --manage=all, distribution mode of services that ask for none: "+modeNames())
 	g.StringVar(&f.costs, "costs", "",
 		"file with the costs between zones; without it 1 between zones of a region, 4 between regions, "+
@@ -172,8 +169,7 @@ func (f *controllerFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	klog.SetSlogLogger(logger) // client-go's
-	crlog.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	logClients(logger)
 	options.Logger = logger
 	switch {
 	case f.cleanup:
@@ -254,14 +250,14 @@ func (f *controllerFlags) resolve() (control.Options, error) {
 // feed says what to watch and how it is read.
 func (f *controllerFlags) feed() (kubefeed.Options, error) {
 	var o kubefeed.Options
-	if f.manage != "weir" && f.manage != "all" {
+	if f.manage != manageWeir && f.manage != manageAll {
 		return o, &usageError{fmt.Errorf("--manage=%s: want weir or all", f.manage)}
 	}
 	mode, err := topology.ParseMode(f.defaultMode)
 	if err != nil {
 		return o, &usageError{fmt.Errorf("--default-distribution: %w", err)}
 	}
-	o.Convert = convert.Options{ManageAll: f.manage == "all", Default: mode, Strategies: overflow.Names(), Gates: f.gates.closed()}
+	o.Convert = convert.Options{ManageAll: f.manage == manageAll, Default: mode, Strategies: overflow.Names(), Gates: f.gates.closed()}
 	if f.costs != "" {
 		o.Costs, err = manifest.ReadCosts(f.costs)
 	}

@@ -38,18 +38,11 @@ type handler struct {
 	large     *semaphore.Weighted
 }
 
-// NewHandler makes the webhook without a server. It answers an AdmissionReview of admission.k8s.io/v1 with 200 and allows
-// what it asks for, whatever it is; and anything else, be it never so small a mistake, with 400.
+// newHandler makes the webhook without a server. It answers an AdmissionReview of admission.k8s.io/v1 with 200 and allows
+// what it asks for, whatever it is; and anything else, be it never so small a mistake, with 400; large bodies that come too
+// many at once with 503.
 //
 // The incoming object alone decides: a dry run is like any other, and an old object is not looked at.
-func NewHandler(d Decisions, r prometheus.Registerer) (http.Handler, error) {
-	m, err := newMetrics(r)
-	if err != nil {
-		return nil, err
-	}
-	return newHandler(d, m), nil
-}
-
 func newHandler(d Decisions, m *metrics) *handler {
 	return &handler{
 		decisions: d, metrics: m, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
