@@ -61,7 +61,7 @@ namespaces:
 # The tests on a real control plane. Needs root; builds the control plane, and installs nft and ip on Debian. E2EFLAGS='-run X'
 # chooses.
 e2e: namespaces kube
-	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags e2e -timeout 40m -v $(E2EFLAGS) ./test/kube/...
+	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags e2e -timeout 40m -v $(E2EFLAGS) ./test/kube/
 
 # A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes about ten minutes.
 scale: kube
