@@ -15,10 +15,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/control"
-	"github.com/weir-lb/weir/internal/kube/convert"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/webhook"
-	"github.com/weir-lb/weir/internal/manifest"
 	"github.com/weir-lb/weir/internal/ops"
 )
 
@@ -56,23 +54,21 @@ const (
 
 // controllerFlags are the command's flags as typed.
 type controllerFlags struct {
-	cluster     clusterFlags
-	log         logFlags
-	gates       *gateFlag
-	manage      string
-	defaultMode string
-	costs       string
-	workers     int
-	election    control.LeaderElection
-	hasWebhook  bool
-	webhook     webhook.Options
-	metrics     string
-	health      string
-	admin       string
-	profiling   bool
-	cleanup     bool
-	dryRun      bool
-	output      string
+	cluster    clusterFlags
+	log        logFlags
+	gates      *gateFlag
+	reading    readingFlags
+	workers    int
+	election   control.LeaderElection
+	hasWebhook bool
+	webhook    webhook.Options
+	metrics    string
+	health     string
+	admin      string
+	profiling  bool
+	cleanup    bool
+	dryRun     bool
+	output     string
 }
 
 // controllerCommand makes weir controller.
@@ -98,14 +94,12 @@ func controllerCommand() *cobra.Command {
 
 func (f *controllerFlags) services() flagGroup {
 	g := group("Services")
-	g.StringVar(&f.manage, manageFlag, manageWeir,
+	g.StringVar(&f.reading.manage, manageFlag, manageWeir,
 		"whose hints to write: weir (services with the label weir.dev/distribution) or all (the native annotations and "+
 			"spec.trafficDistribution count, too)")
-	g.StringVar(&f.defaultMode, defaultFlag, string(topology.ModeBalanced),
+	g.StringVar(&f.reading.defaultMode, defaultFlag, string(topology.ModeBalanced),
 		"with --manage=all, distribution mode of services that ask for none: "+modeNames())
-	g.StringVar(&f.costs, "costs", "",
-		"file with the costs between zones; without it 1 between zones of a region, 4 between regions, "+
-			"2 more into another cluster")
+	f.reading.addCosts(g)
 	g.Var(f.gates, "feature-gates", gatesUsage)
 	return g
 }
@@ -173,7 +167,7 @@ func (f *controllerFlags) run(c *cobra.Command) error {
 	options.Logger = logger
 	switch {
 	case f.cleanup:
-		return f.clean(c, config)
+		return f.clean(c, config, options)
 	case f.dryRun:
 		options.Feed.Logger = logger
 		return f.preview(c, config, options.Feed)
@@ -249,17 +243,8 @@ func (f *controllerFlags) resolve() (control.Options, error) {
 
 // feed says what to watch and how it is read.
 func (f *controllerFlags) feed() (kubefeed.Options, error) {
-	var o kubefeed.Options
-	if f.manage != manageWeir && f.manage != manageAll {
-		return o, &usageError{fmt.Errorf("--manage=%s: want weir or all", f.manage)}
-	}
-	mode, err := topology.ParseMode(f.defaultMode)
-	if err != nil {
-		return o, &usageError{fmt.Errorf("--default-distribution: %w", err)}
-	}
-	o.Convert = convert.Options{ManageAll: f.manage == manageAll, Default: mode, Strategies: overflow.Names(), Gates: f.gates.closed()}
-	if f.costs != "" {
-		o.Costs, err = manifest.ReadCosts(f.costs)
-	}
+	read, err := f.reading.options()
+	o := kubefeed.Options{Convert: read.Convert, Costs: read.Costs}
+	o.Convert.Strategies, o.Convert.Gates = overflow.Names(), f.gates.closed()
 	return o, err
 }

@@ -108,14 +108,10 @@ func writes(e control.Edit) string {
 }
 
 // clean takes back what weir wrote, and tells of each thing.
-func (f *controllerFlags) clean(c *cobra.Command, config *rest.Config) error {
+func (f *controllerFlags) clean(c *cobra.Command, config *rest.Config, options control.Options) error {
 	verb := "removed"
 	if f.dryRun {
 		verb = "would remove"
-	}
-	options, err := f.resolve()
-	if err != nil {
-		return err
 	}
 	w := c.OutOrStdout()
 	done, err := control.Cleanup(c.Context(), config, control.CleanupOptions{

@@ -95,8 +95,13 @@ func printFlags(out io.Writer, flags *pflag.FlagSet) {
 
 // sourceFlags say where the manifests are and how they are understood. agent and explain share them.
 type sourceFlags struct {
-	files       []string
-	recursive   bool
+	files     []string
+	recursive bool
+	readingFlags
+}
+
+// readingFlags say how services are understood, wherever they come from. The controller has them, too.
+type readingFlags struct {
 	costs       string
 	manage      string
 	defaultMode string
@@ -116,15 +121,19 @@ func (f *sourceFlags) group() flagGroup {
 	g.StringSliceVarP(&f.files, "filename", "f", nil,
 		"files or folders of Kubernetes manifests (YAML or JSON), or - for standard input; may be repeated")
 	g.BoolVarP(&f.recursive, "recursive", "R", false, "read the folders within folders, too")
-	g.StringVar(&f.costs, "costs", "",
-		"file with the costs between zones; without it 1 between zones of a region, 4 between regions, "+
-			"2 more into another cluster")
+	f.addCosts(g)
 	g.StringVar(&f.manage, manageFlag, manageAll,
 		"whose word on the distribution mode counts: all (the label weir.dev/distribution, then the native annotations "+
 			"and spec.trafficDistribution) or weir (the label alone)")
 	g.StringVar(&f.defaultMode, defaultFlag, string(topology.ModeBalanced),
 		"distribution mode of services that ask for none: "+modeNames())
 	return g
+}
+
+func (f *readingFlags) addCosts(g flagGroup) {
+	g.StringVar(&f.costs, "costs", "",
+		"file with the costs between zones; without it 1 between zones of a region, 4 between regions, "+
+			"2 more into another cluster")
 }
 
 func modeNames() string {
@@ -148,7 +157,7 @@ func (f *sourceFlags) source(in io.Reader) (manifest.Source, manifest.Options, e
 }
 
 // options checks the flags that say how services are understood.
-func (f *sourceFlags) options() (o manifest.Options, err error) {
+func (f *readingFlags) options() (o manifest.Options, err error) {
 	if f.manage != manageWeir && f.manage != manageAll {
 		return o, &usageError{fmt.Errorf("--manage=%s: want weir or all", f.manage)}
 	}
