@@ -199,8 +199,8 @@ func (x *exchange) clientFault() reason.Code {
 	if err == nil {
 		return ""
 	}
-	if g := x.gate(x.r); g != nil && g.refused != "" {
-		return g.refused // asked there, since net/http has its own words for a broken trailer
+	if g := x.gate(x.r); g != nil && g.refusal() != "" {
+		return g.refusal() // asked there, since net/http has its own words for a broken trailer
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return reason.BodyTimeout

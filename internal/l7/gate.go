@@ -34,17 +34,17 @@ type gate struct {
 	upgrading atomic.Bool
 
 	// The reader's own.
-	store   []byte      // the array that in lives in, kept for the next head
-	in      []byte      // received and not handed out yet
-	clear   int         // bytes at the start of in that may be handed out
-	end     error       // what Read says when all is handed out
-	refused reason.Code // why the request with the refusedMethod stands there
+	store []byte // the array that in lives in, kept for the next head
+	in    []byte // received and not handed out yet
+	clear int    // bytes at the start of in that may be handed out
+	end   error  // what Read says when all is handed out
 
 	mu       sync.Mutex
-	hungUp   bool      // nothing is read any more
-	asked    time.Time // the deadline that net/http wants
-	headBy   time.Time // when the head that is arriving must be whole; zero: none is arriving
-	writable time.Time // the write deadline that is set
+	refused  reason.Code // why the request with the refusedMethod stands there
+	hungUp   bool        // nothing is read any more
+	asked    time.Time   // the deadline that net/http wants
+	headBy   time.Time   // when the head that is arriving must be whole; zero: none is arriving
+	writable time.Time   // the write deadline that is set
 }
 
 const (
@@ -148,7 +148,9 @@ func (g *gate) receive() error {
 // refuse puts a request that stands for the refusal in the place of a head, or breaks the body.
 func (g *gate) refuse(code reason.Code) error {
 	g.end = io.EOF
+	g.mu.Lock()
 	g.refused = code
+	g.mu.Unlock()
 	g.setHeadBy(time.Time{})
 	if g.framer.state != inHead {
 		return errFraming
@@ -252,13 +254,20 @@ func (g *gate) CloseWrite() error {
 func (g *gate) Close() error {
 	var err error
 	g.once.Do(func() {
-		if g.refused != "" || g.isHungUp() {
+		if g.refusal() != "" || g.isHungUp() {
 			g.linger()
 		}
 		err = g.Conn.Close()
 		g.closed()
 	})
 	return err
+}
+
+// refusal gives why the gate refused something; empty if it did not. A Close may come while another message is read.
+func (g *gate) refusal() reason.Code {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused
 }
 
 func (g *gate) isHungUp() bool {

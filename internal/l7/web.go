@@ -71,7 +71,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.classify()
 	x.prepareBody()
 	if r.Method == refusedMethod && r.ProtoMajor == 1 {
-		x.refuse(h.gate(r).refused)
+		x.refuse(h.gate(r).refusal())
 		return
 	}
 	if r.Method == http.MethodConnect {
