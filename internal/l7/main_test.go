@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,7 +102,7 @@ func start(tb testing.TB, o l7.Options, endpoints ...netip.AddrPort) *proxy {
 
 // poolOf makes a pool that takes its endpoints in turn.
 func poolOf(endpoints ...netip.AddrPort) *pick.Pool {
-	pool := pick.NewPool(pick.Options{Zone: "a", Algorithm: pick.RoundRobin})
+	pool := pick.NewPool(pick.Options{Zone: "a", Config: pick.Config{Algorithm: pick.RoundRobin}})
 	update(pool, endpoints...)
 	return pool
 }
@@ -156,15 +157,26 @@ func serveTCP(tb testing.TB, f func(*net.TCPConn)) netip.AddrPort {
 	return addrOf(l)
 }
 
-// refusing is an address where nobody listens.
+// refusing is an address where nobody listens, and nobody can begin to: the port is held.
 func refusing(tb testing.TB) netip.AddrPort {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer shut(l)
-	return addrOf(l)
+	tb.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		tb.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(fd)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	name, ok := bound.(*syscall.SockaddrInet4)
+	if !ok {
+		tb.Fatalf("bound to %T", bound)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port))
 }
 
 // client is an HTTP client of the given protocol, with connections of its own.
