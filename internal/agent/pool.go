@@ -35,12 +35,12 @@ func (r *running) newPool(w *wantedPool) *pool {
 	p.wanted.settings = w.settings
 	p.wanted.settings.Drains = nil // follow begins them
 	p.pool = pick.NewPool(pick.Options{
-		Zone:      w.key.client,
-		Random:    rand.Uint64,
-		Strategy:  p.strategy,
-		Algorithm: r.agent.algorithm,
-		Rotate:    r.agent.config.rotate(),
-		Parallel:  runtime.GOMAXPROCS(0),
+		Zone:     w.key.client,
+		Random:   rand.Uint64,
+		Strategy: p.strategy,
+		Config:   pick.Config{Algorithm: r.agent.algorithm},
+		Rotate:   r.agent.config.rotate(),
+		Parallel: runtime.GOMAXPROCS(0),
 	})
 	p.observer = r.agent.metrics.observer(w.key.service, w.key.client)
 	return p

@@ -19,6 +19,7 @@ type Group struct {
 	Zone      topology.Zone // the home group's: the client's zone, even if the plan lends it endpoints of other zones
 	Cluster   string
 	Cost      topology.Cost // of a request from the client to this group
+	Tier      int           // lower ones are spilled to first, whatever they cost
 	Endpoints []int         // indexes into Scene.Endpoints
 }
 

@@ -145,7 +145,7 @@ func TestNobodyIsLeftOutOfAPoolThatIsFasterThanItsBaseline(t *testing.T) {
 }
 
 func TestRoundRobinTakesTurns(t *testing.T) {
-	p := pick.NewPool(pick.Options{Algorithm: pick.RoundRobin})
+	p := pick.NewPool(pick.Options{Config: pick.Config{Algorithm: pick.RoundRobin}})
 	p.Update(0, home(4))
 	var last []uint32
 	for i := range 40 {
@@ -162,7 +162,7 @@ func TestRoundRobinTakesTurns(t *testing.T) {
 
 func TestLeastRequestPrefersTheIdle(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 16))
-	p := pick.NewPool(pick.Options{Algorithm: pick.LeastRequest, Choices: 5, Random: random.Uint64})
+	p := pick.NewPool(pick.Options{Config: pick.Config{Algorithm: pick.LeastRequest, Choices: 5}, Random: random.Uint64})
 	p.Update(0, home(5))
 	for range 500 { // all five are compared, so they fill up evenly
 		p.Pick(0, pick.Request{})

@@ -18,7 +18,7 @@ func TestAttemptAllocatesNothing(t *testing.T) {
 		for name, r := range requests {
 			t.Run(string(a)+" "+name, func(t *testing.T) {
 				p := pick.NewPool(pick.Options{
-					Random: rand.Uint64, Algorithm: a, Strategy: fixed{shares: []float64{0.7, 0.3}, baseline: time.Millisecond},
+					Random: rand.Uint64, Config: pick.Config{Algorithm: a}, Strategy: fixed{shares: []float64{0.7, 0.3}, baseline: time.Millisecond},
 				})
 				p.Update(0, targets(30))
 				outcomes := []pick.Outcome{pick.Success, pick.Failure, pick.Canceled}

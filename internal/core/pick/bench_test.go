@@ -42,7 +42,7 @@ func home(n int) []pick.Target {
 // benchmarkPool is a pool that spills three of ten requests, and has been ticked at a high rate, as it would be.
 func benchmarkPool(n int, a pick.Algorithm) *pick.Pool {
 	p := pick.NewPool(pick.Options{
-		Zone: "zone-a", Random: rand.Uint64, Algorithm: a, Parallel: runtime.GOMAXPROCS(0),
+		Zone: "zone-a", Random: rand.Uint64, Config: pick.Config{Algorithm: a}, Parallel: runtime.GOMAXPROCS(0),
 		Strategy: fixed{shares: []float64{0.7, 0.3}, baseline: time.Millisecond},
 	})
 	p.Update(0, targets(n))

@@ -25,7 +25,7 @@ type endpoint struct {
 	ward     *ward
 
 	target Target
-	_      [48]byte // up to 192 B: a multiple of 64 that is a size class, so that lines stay whole
+	_      [56]byte // up to 256 B: a multiple of 64 that is a size class, so that lines stay whole
 }
 
 // The standings of an endpoint.

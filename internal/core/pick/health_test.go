@@ -40,7 +40,7 @@ func (w *world) run(d, every time.Duration) {
 // newWorld has n endpoints at home, chosen at random so that each is tried often.
 func newWorld(n int, rules health.Config) *world {
 	p := pick.NewPool(pick.Options{
-		Zone: "zone-a", Random: rand.New(rand.NewPCG(21, 22)).Uint64, Algorithm: pick.Random, Health: rules,
+		Zone: "zone-a", Random: rand.New(rand.NewPCG(21, 22)).Uint64, Config: pick.Config{Algorithm: pick.Random, Health: rules},
 	})
 	p.Update(0, home(n))
 	return &world{pool: p, answer: func(netip.AddrPort) pick.Outcome { return pick.Success }}
@@ -280,7 +280,7 @@ func TestEndpointThatFailsHalfOfItsRequestsIsAvoidedByItsSlowdown(t *testing.T) 
 	w := newWorld(6, health.Config{Failures: -1})
 	w.pool = pick.NewPool(pick.Options{
 		Random: rand.New(rand.NewPCG(23, 24)).Uint64, Strategy: fixed{shares: []float64{1}, baseline: millis(1)},
-		Health: health.Config{Failures: -1},
+		Config: pick.Config{Health: health.Config{Failures: -1}},
 	})
 	w.pool.Update(0, home(6))
 	bad := home(6)[3].Addr

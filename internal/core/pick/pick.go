@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
@@ -23,6 +24,15 @@ type Target struct {
 	Cluster string
 	Cost    topology.Cost // of a request from this client
 	Home    bool          // belongs to the pool that the plan gives to this client
+	Tier    int           // of who is not home: lower ones are spilled to first, whatever they cost
+	Unready bool          // counts in its group's health, and is never picked
+
+	Weight  uint32 // of requests, relative to the others of its group; 0: 1
+	HashKey string // what it is hashed by; empty: Addr
+	// Affinity names a part of home that gets a share of home's requests by AffinityWeight, the same in all targets of that
+	// part; empty: home has no parts, or this endpoint is in the part that has no name.
+	Affinity       string
+	AffinityWeight uint32 // 0: home has no parts
 }
 
 // Verdict is the outcome of a Pick.
@@ -63,6 +73,39 @@ const (
 	LeastRequest Algorithm = "LeastRequest" // of some at random, the one with the fewest in flight
 )
 
+// HashFunction is how endpoints are hashed onto a ring.
+type HashFunction string
+
+// The hash functions. Empty means XXHash.
+const (
+	XXHash      HashFunction = "XXHash"
+	MurmurHash2 HashFunction = "MurmurHash2"
+)
+
+// Config is how a pool chooses. It may be changed while requests are under way. The zero value works.
+type Config struct {
+	Algorithm Algorithm // empty: PowerOfTwo
+	Choices   int       // LeastRequest: how many to compare; 0: 2, as more make clients crowd the same endpoint
+	Bias      *float64  // LeastRequest with unequal weights: weight / (in flight + 1)^Bias; nil: 1
+
+	HashFunction HashFunction
+	MinRingSize  uint64 // RingHash; 0: 1,024
+	MaxRingSize  uint64 // RingHash; 0: 8 Mi
+	TableSize    uint64 // Maglev, a prime; 0: 65,537
+
+	SlowStart *SlowStart // nil: the pool's own, which PowerOfTwo alone follows
+	Threshold float64    // fraction of healthy endpoints below which a group's share shrinks in proportion; 0: never
+	Panic     *float64   // fraction of healthy endpoints below which a group's health is not believed; nil: the rules of Health
+	Health    health.Config
+}
+
+// SlowStart gives a new endpoint less for a while: weight × max(MinWeight, (age/Window)^(1/Aggression)).
+type SlowStart struct {
+	Window     time.Duration
+	MinWeight  float64 // fraction
+	Aggression float64
+}
+
 // Algorithms lists all algorithms, the default first.
 func Algorithms() []Algorithm { return []Algorithm{PowerOfTwo, RoundRobin, Random, LeastRequest} }
 
@@ -81,12 +124,10 @@ type Options struct {
 	Zone topology.Zone // the client's
 	// Random is safe for concurrent use; each Pick takes one number. Nil: a sequence of the pool's own, the same in each
 	// run, on which processors contend.
-	Random    func() uint64
-	Strategy  overflow.Strategy // of this pool alone; nil: everything goes to the home group
-	Algorithm Algorithm         // empty: PowerOfTwo
-	Choices   int               // LeastRequest: how many to compare; 0: 2, as more make clients crowd the same endpoint
-	Health    health.Config
-	Rotate    uint64 // any number that differs between clients: which of several equally dear zones comes first
-	Parallel  int    // how many requests are under way at the same instant, usually the number of processors; 0: 4
-	_         struct{}
+	Random   func() uint64
+	Strategy overflow.Strategy // of this pool alone; nil: everything goes to the home group
+	Config   Config
+	Rotate   uint64 // any number that differs between clients: which of several equally dear zones comes first
+	Parallel int    // how many requests are under way at the same instant, usually the number of processors; 0: 4
+	_        struct{}
 }

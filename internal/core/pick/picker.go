@@ -14,14 +14,14 @@ type picker interface {
 }
 
 // newPicker makes the picker for a route that is served by these endpoints.
-func newPicker(o *Options, endpoints []*endpoint, turn *turn) picker {
-	switch o.Algorithm {
+func newPicker(c *Config, endpoints []*endpoint, turn *turn) picker {
+	switch c.Algorithm {
 	case RoundRobin:
 		return &roundRobin{endpoints: endpoints, turn: turn}
 	case Random:
 		return &anyone{endpoints: endpoints}
 	case LeastRequest:
-		return newLeastRequest(endpoints, o.Choices)
+		return newLeastRequest(endpoints, c.Choices)
 	default:
 		return &powerOfTwo{endpoints: endpoints}
 	}

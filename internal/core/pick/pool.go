@@ -58,7 +58,7 @@ func NewPool(o Options) *Pool {
 	for p.shards < min(2*o.Parallel, maxShards) {
 		p.shards *= 2
 	}
-	p.ward.rules = o.Health.WithDefaults()
+	p.ward.rules = o.Config.Health.WithDefaults()
 	p.view.Store(new(view))
 	return p
 }

@@ -88,7 +88,7 @@ func (p *Pool) route(old *view, g *group, subset []int) route {
 	}
 	r.serving, r.due, r.everyone = slices.Clone(r.serving), slices.Clone(r.due), slices.Clone(r.everyone)
 	if len(r.serving) > 0 {
-		r.picker = newPicker(&p.options, r.serving, g.turn)
+		r.picker = newPicker(&p.options.Config, r.serving, g.turn)
 	}
 	return r
 }

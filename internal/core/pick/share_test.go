@@ -60,7 +60,7 @@ func TestManyRequestsKeepToTheSharesByChance(t *testing.T) {
 func TestEndpointsOfAZoneGetTheirPartWhateverTheZoneChoice(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	p := pick.NewPool(pick.Options{
-		Zone: "zone-a", Random: random.Uint64, Algorithm: pick.Random, Strategy: fixed{shares: []float64{0.5, 0.5}},
+		Zone: "zone-a", Random: random.Uint64, Config: pick.Config{Algorithm: pick.Random}, Strategy: fixed{shares: []float64{0.5, 0.5}},
 	})
 	p.Update(0, targets(18))
 	shareOut(p, 5000, plain)
