@@ -39,6 +39,9 @@ type LoadBalancer struct {
 	LeastRequest *LeastRequestConf
 	RingHash     *RingHashConf
 	Maglev       *MaglevConf
+	// Whole is set by Merge alone: a weaker load balancer does not count, though it be of the same type, because a rule
+	// between the two has another type. Without it the merge were not associative.
+	Whole bool
 }
 
 // LeastRequestConf has a default of 2 choices and a bias of 1.
@@ -144,7 +147,8 @@ type Weight struct {
 }
 
 // Failover is one rule for traffic that home does not take. For a client the rules that its zone is among From are
-// asked in order; an endpoint belongs to the first whose To it matches, and to none after a None.
+// asked in order; an endpoint belongs to the first whose To it matches, and to none after a None. Zones are values of the
+// zone key.
 type Failover struct {
 	From []topology.Zone // client zones; nil: any
 	To   FailoverType
@@ -175,7 +179,7 @@ const (
 // Overflow says how load moves between zones. Nil fields leave the service's annotations and the agent's flags in force.
 type Overflow struct {
 	Mode     *OverflowMode
-	LoadBand *LoadBand // atomic in merges; only with OverflowLoadBand
+	LoadBand *LoadBand // atomic in merges; only with OverflowLoadBand, which it means where nobody names a mode
 }
 
 // LoadBand is a band of mean requests in flight for each active endpoint; 0 < Low < High.

@@ -22,6 +22,8 @@ type Set struct {
 	Pods       []Pod             // sorted by namespace and name
 	Namespaces map[string]Labels // by name
 	Nodes      map[string]Labels // by name
+
+	index *index // of NewSet; nil: made anew for each question
 }
 
 // Labels are labels, or annotations, of an object.
@@ -110,12 +112,13 @@ const (
 	TargetGRPCRoute     TargetKind = "GRPCRoute"     // hash policies only
 )
 
-// Target is a destination. Namespace and Name are empty for a Mesh.
+// Target is a destination. Namespace and Name are empty for a Mesh; the Namespace of a Namespace is its name, which Name may
+// repeat.
 type Target struct {
 	Kind      TargetKind
-	Namespace string
+	Namespace string // empty, in a mesh document: the services of that name in all namespaces
 	Name      string
-	Section   string // the name of a service's port or of a route's rule; empty: all of it
+	Section   string // the name or number of a service's port, or the name of a route's rule; empty: all of it
 }
 
 // RootNamespace is where policies for the whole mesh live, and those of the mesh's operators.

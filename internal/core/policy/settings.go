@@ -10,8 +10,8 @@ import (
 type Client struct {
 	Node      string
 	Zone      topology.Zone
-	Namespace string // of the pod; empty: not known, or no pod
-	Pod       Labels // of the pod; nil: not known
+	Namespace string // of the pod; empty: not known, or no pod, and no rule that asks for pods or namespaces applies
+	Pod       Labels // of the pod
 	// Serves lists the services that the client is an endpoint of.
 	Serves []topology.ServiceName
 }
@@ -32,7 +32,7 @@ type Settings struct {
 	MaxRingSize       uint64
 	TableSize         uint64
 	HashPolicies      []HashPolicy // empty if Algorithm does not hash
-	Routes            []RouteHash  // in the order in which a request is compared with them
+	Routes            []RouteHash  // in the order in which a request is compared with them; empty if no policy is about one
 	EndpointHashKey   EndpointHashKey
 	Locality          LocalitySettings
 	Outlier           *OutlierSettings   // nil: only the rules that weir always has
@@ -45,10 +45,11 @@ type Settings struct {
 
 // RouteHash is a route's rule with the hash policies that hold for its requests.
 type RouteHash struct {
-	Route        string // kind namespace/name, and the rule's name or number, for people
-	Hosts        []string
+	Route        string   // kind namespace/name, and the rule's name or number, for people
+	Hosts        []string // one, *.example.com among them; empty: any
 	Match        Match
 	HashPolicies []HashPolicy
+	Origin       *Origin // who said so about the route; nil: what holds for the service
 }
 
 // LocalitySettings are a Locality with its defaults.
@@ -57,10 +58,10 @@ type LocalitySettings struct {
 	ZoneKey   string
 	Affinity  []AffinityWeight
 	Weights   []Weight
-	Failover  []Failover // never empty
-	Threshold *float64   // percent; nil: only what the endpoints do moves traffic
-	Overflow  OverflowMode
-	LoadBand  LoadBand // of OverflowLoadBand
+	Failover  []Failover   // never empty
+	Threshold *float64     // percent; nil: only what the endpoints do moves traffic
+	Overflow  OverflowMode // empty: nobody chose one
+	LoadBand  LoadBand     // of OverflowLoadBand
 	Costs     []Cost
 	Explicit  bool // some policy says something about locality
 }

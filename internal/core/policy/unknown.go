@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// unreachable lists the failover rules that no traffic ever asks, because a None or an Any before them is for all of the
+// clients that they are for.
+func unreachable(rules []Failover) []int {
+	var found []int
+	ended := make(map[topology.Zone]bool)
+	all := false
+	for i, f := range rules {
+		if all || len(f.From) > 0 && !slices.ContainsFunc(f.From, func(z topology.Zone) bool { return !ended[z] }) {
+			found = append(found, i)
+			continue
+		}
+		if f.To != FailoverNone && f.To != FailoverAny {
+			continue
+		}
+		all = all || len(f.From) == 0
+		for _, z := range f.From {
+			ended[z] = true
+		}
+	}
+	return found
+}
+
+const whyUnreachable = "a rule before it goes to Any or None for all of its clients"
+
+// pathAt names an entry of a list.
+func pathAt(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// UnknownZones notes each zone that a rule names and that does not exist: it is neither among known nor, where some rule
+// defines zones by another label, a value of that label on a node or a pod. Where nothing is known, nothing is noted.
+func (s *Set) UnknownZones(known []topology.Zone) []Note {
+	if s == nil {
+		return nil
+	}
+	exists := s.zones(known)
+	if len(exists) == 0 {
+		return nil
+	}
+	var notes []Note
+	for i := range s.Rules {
+		r := &s.Rules[i]
+		for _, named := range r.zones() {
+			if !exists[named.zone] {
+				message := "there is no zone " + strconv.Quote(string(named.zone))
+				notes = append(notes, Note{Path: named.path, Origin: r.Origin, Message: message})
+			}
+		}
+	}
+	return notes
+}
+
+// namedZone is a zone and where it is named.
+type namedZone struct {
+	path string
+	zone topology.Zone
+}
+
+// zones lists all zones that a rule names.
+func (r *Rule) zones() []namedZone {
+	var found []namedZone
+	list := func(path string, zones []topology.Zone) {
+		for i, z := range zones {
+			found = append(found, namedZone{pathAt(path, i), z})
+		}
+	}
+	list("clients.zones", r.Clients.Zones)
+	l := &r.Conf.Locality
+	for i, w := range l.Weights {
+		if w.Key == labelZone {
+			found = append(found, namedZone{pathAt(pathWeights, i) + ".value", topology.Zone(w.Value)})
+		}
+	}
+	for i, f := range l.Failover {
+		list(pathAt(pathFailover, i)+".from.zones", f.From)
+		list(pathAt(pathFailover, i)+".to.zones", f.Zone)
+	}
+	for i, c := range l.Costs {
+		found = append(found, namedZone{pathAt(pathCosts, i) + ".from", c.From}, namedZone{pathAt(pathCosts, i) + ".to", c.To})
+	}
+	return found
+}
+
+// zones gives the zones that exist, by name.
+func (s *Set) zones(known []topology.Zone) map[topology.Zone]bool {
+	exists := make(map[topology.Zone]bool)
+	for _, z := range known {
+		exists[z] = true
+	}
+	for i := range s.Rules {
+		key := s.Rules[i].Conf.Locality.ZoneKey
+		if key == nil {
+			continue
+		}
+		for _, labels := range s.Nodes {
+			exists[topology.Zone(labels[*key])] = true
+		}
+		for j := range s.Pods {
+			exists[topology.Zone(s.Pods[j].Labels[*key])] = true
+		}
+	}
+	delete(exists, "")
+	return exists
+}

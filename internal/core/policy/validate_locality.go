@@ -1,0 +1,195 @@
+package policy
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+func (v *validator) locality(l *Locality) {
+	v.disabled(l)
+	if l.ZoneKey != nil {
+		v.key(pathZoneKey, *l.ZoneKey)
+	}
+	v.affinity(l.Affinity)
+	v.weights(l)
+	v.failover(l.Failover)
+	v.threshold(l.FailoverThreshold)
+	v.overflow(&l.Overflow)
+	v.costs(l.Costs)
+}
+
+// disabled refuses an object that switches locality off and says how it works at once. The mesh's own dialect has a meaning for
+// that: what is said wins over disabled, which the loader drops.
+func (v *validator) disabled(l *Locality) {
+	if !value(l.Disabled, false) {
+		return
+	}
+	for _, field := range []struct {
+		path string
+		said bool
+	}{
+		{pathAffinity, len(l.Affinity) > 0},
+		{pathWeights, len(l.Weights) > 0},
+		{pathFailover, len(l.Failover) > 0},
+		{pathThreshold, l.FailoverThreshold != nil},
+		{"locality.overflow", l.Overflow.Mode != nil || l.Overflow.LoadBand != nil},
+	} {
+		switch {
+		case !field.said:
+		case v.dialect.IsMesh():
+			v.warn(pathDisabled, "has no effect beside %s", field.path)
+		default:
+			v.refuse(field.path, "contradicts locality.disabled, with which all endpoints are home")
+		}
+	}
+	if l.ZoneKey != nil {
+		v.warn(pathZoneKey, "unused: locality is disabled")
+	}
+	if len(l.Costs) > 0 {
+		v.warn(pathCosts, "unused: locality is disabled")
+	}
+}
+
+func (v *validator) affinity(affinities []Affinity) {
+	weighted, sum := 0, uint64(0)
+	first := make(map[string]int)
+	n := v.entries(pathAffinity, len(affinities), MaxAffinity)
+	for i, a := range affinities[:n] {
+		path := pathAt(pathAffinity, i)
+		v.key(path+".key", a.Key)
+		if earlier, ok := first[a.Key]; ok {
+			v.warn(path, "unreachable: entry %d has the same key", earlier)
+		} else {
+			first[a.Key] = i
+		}
+		if a.Weight == nil {
+			continue
+		}
+		weighted++
+		sum += uint64(*a.Weight)
+		if *a.Weight == 0 {
+			v.refuse(path+".weight", "is 0: want 1 to %d", uint32(math.MaxUint32))
+		}
+	}
+	if weighted != 0 && weighted != n {
+		v.refuse(pathAffinity, "has a weight in %d of %d entries: want it in all or in none", weighted, n)
+	}
+	v.sum(pathAffinity, sum)
+}
+
+// sum refuses weights that, with the 1 of who matches none, do not fit 32 bits.
+func (v *validator) sum(path string, sum uint64) {
+	if sum > math.MaxUint32 {
+		v.refuse(path, "has weights that come to %d: want at most %d", sum, uint32(math.MaxUint32))
+	}
+}
+
+func (v *validator) weights(l *Locality) {
+	sum := uint64(0)
+	n := v.entries(pathWeights, len(l.Weights), MaxWeights)
+	for i, w := range l.Weights[:n] {
+		path := pathAt(pathWeights, i)
+		v.key(path+".key", w.Key)
+		v.name(path+".value", w.Value, MaxNameLength)
+		if w.Weight == 0 {
+			v.refuse(path+".weight", "is 0: want 1 to %d", uint32(math.MaxUint32))
+		}
+		sum += uint64(w.Weight)
+	}
+	v.sum(pathWeights, sum)
+	if len(l.Weights) > 0 && len(l.Affinity) > 0 {
+		v.refuse(pathWeights, "takes the place of the zone, so that locality.affinity has no meaning: want one of the two")
+	}
+}
+
+func (v *validator) failover(rules []Failover) {
+	n := v.entries(pathFailover, len(rules), MaxFailover)
+	for i := range rules[:n] {
+		f, path := &rules[i], pathAt(pathFailover, i)
+		if f.From != nil && len(f.From) == 0 {
+			v.refuse(path+".from.zones", "must not be empty where there is a from")
+		}
+		v.zones(path+".from.zones", f.From)
+		v.zones(path+".to.zones", f.Zone)
+		switch f.To {
+		case FailoverAny, FailoverNone:
+			if len(f.Zone) > 0 {
+				v.refuse(path+".to.zones", "must be empty for type %s", f.To)
+			}
+		case FailoverOnly, FailoverAnyExcept:
+			if len(f.Zone) == 0 {
+				v.refuse(path+".to.zones", "must not be empty for type %s", f.To)
+			}
+		case "":
+			v.refuse(path+".to.type", "must not be empty")
+		default:
+			v.refuse(path+".to.type", "%.80q is unrecognized: want Any, Only, AnyExcept or None", f.To)
+		}
+	}
+	for _, i := range unreachable(rules[:n]) {
+		v.warn(pathAt(pathFailover, i), "unreachable: "+whyUnreachable)
+	}
+}
+
+// zones refuses a list that is too long, and names that no zone can have.
+func (v *validator) zones(path string, zones []topology.Zone) {
+	for i := range v.entries(path, len(zones), MaxZones) {
+		at := pathAt(path, i)
+		if v.name(at, string(zones[i]), MaxZoneNameLength) && !v.dialect.IsMesh() && !isLabelValue(string(zones[i])) {
+			v.refuse(at, "%s is no zone's name", strconv.Quote(string(zones[i])))
+		}
+	}
+}
+
+// threshold refuses what is no percentage. A part of one percent is a percentage in the mesh's dialect.
+func (v *validator) threshold(p *float64) {
+	switch {
+	case p == nil:
+	case v.dialect.IsMesh() && !(*p > 0 && *p <= 100):
+		v.refuse(pathThreshold, "is %v: want a percentage above 0 and up to 100", *p)
+	case !v.dialect.IsMesh() && !(*p >= 1 && *p <= 100):
+		v.refuse(pathThreshold, "is %v: want a percentage from 1 to 100", *p)
+	}
+}
+
+func (v *validator) overflow(o *Overflow) {
+	if o.Mode != nil {
+		switch *o.Mode {
+		case OverflowAdaptive, OverflowLoadBand, OverflowDisabled:
+		default:
+			v.refuse(pathOverflowMode, "%.80q is not known: want Adaptive, LoadBand or Disabled", *o.Mode)
+		}
+	}
+	b := o.LoadBand
+	if b == nil {
+		return
+	}
+	if o.Mode != nil && *o.Mode != OverflowLoadBand {
+		v.refuse(pathLoadBand, "belongs to mode LoadBand: the mode is %.80q", *o.Mode)
+	}
+	v.above(pathLoadBand+".low", &b.Low)
+	v.above(pathLoadBand+".high", &b.High)
+	if b.Low >= b.High {
+		v.refuse(pathLoadBand, "goes from %v to %v: want low below high", b.Low, b.High)
+	}
+}
+
+func (v *validator) costs(costs []Cost) {
+	type way struct{ from, to topology.Zone }
+	first := make(map[way]int)
+	for i := range v.entries(pathCosts, len(costs), MaxCosts) {
+		c, path := &costs[i], pathAt(pathCosts, i)
+		v.name(path+".from", string(c.From), MaxZoneNameLength)
+		v.name(path+".to", string(c.To), MaxZoneNameLength)
+		if !(c.Cost >= 0 && !math.IsInf(c.Cost, 0)) {
+			v.refuse(path+".cost", "is %v: want a finite number of at least 0", c.Cost)
+		}
+		if earlier, ok := first[way{c.From, c.To}]; ok {
+			v.refuse(path, "is the same way as entry %d", earlier)
+			continue
+		}
+		first[way{c.From, c.To}] = i
+	}
+}
