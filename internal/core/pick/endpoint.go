@@ -25,7 +25,10 @@ type endpoint struct {
 	ward     *ward
 
 	target Target
-	_      [56]byte // up to 256 B: a multiple of 64 that is a size class, so that lines stay whole
+	// ramp is how far a new endpoint's slow start has come, in 1/65536 of its weight; 0: it has all of it. The loop writes
+	// it, pickers that follow a configured slow start read it.
+	ramp atomic.Uint32
+	_    [52]byte // up to 256 B: a multiple of 64 that is a size class, so that lines stay whole
 }
 
 // The standings of an endpoint.

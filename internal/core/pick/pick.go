@@ -71,6 +71,8 @@ const (
 	RoundRobin   Algorithm = "RoundRobin"   // one after the other
 	Random       Algorithm = "Random"       // any
 	LeastRequest Algorithm = "LeastRequest" // of some at random, the one with the fewest in flight
+	RingHash     Algorithm = "RingHash"     // the one that the request's key belongs to, on a ring of hashes
+	Maglev       Algorithm = "Maglev"       // the same, in a table that gives everybody an even part
 )
 
 // HashFunction is how endpoints are hashed onto a ring.
@@ -107,7 +109,12 @@ type SlowStart struct {
 }
 
 // Algorithms lists all algorithms, the default first.
-func Algorithms() []Algorithm { return []Algorithm{PowerOfTwo, RoundRobin, Random, LeastRequest} }
+func Algorithms() []Algorithm {
+	return []Algorithm{PowerOfTwo, RoundRobin, Random, LeastRequest, RingHash, Maglev}
+}
+
+// hashes tells whether the algorithm goes by a request's key alone.
+func (a Algorithm) hashes() bool { return a == RingHash || a == Maglev }
 
 // ParseAlgorithm reads an algorithm's name, in upper or lower case; empty means the default.
 func ParseAlgorithm(s string) (Algorithm, error) {

@@ -13,18 +13,50 @@ type picker interface {
 	pick(random, key uint64) *endpoint
 }
 
-// newPicker makes the picker for a route that is served by these endpoints.
+// newPicker makes the picker for these endpoints, of which there is at least one. A hashing algorithm wants all that are
+// ready, whoever sits out: its picker has a method next, which finds where a key goes meanwhile. The others want those
+// that serve. If the endpoints are in parts (Target.AffinityWeight), those that do not serve may be among them: a part
+// whose endpoints fail loses its share with them, and none of those is picked.
 func newPicker(c *Config, endpoints []*endpoint, turn *turn) picker {
+	switch {
+	case c.Algorithm.hashes():
+		targets := make([]Target, len(endpoints))
+		for i, e := range endpoints {
+			targets[i] = e.target
+		}
+		return newWheel(c, targets).over(endpoints)
+	case parted(endpoints):
+		return newAffinity(c, endpoints, turn)
+	default:
+		return newPlain(c, endpoints, turn)
+	}
+}
+
+// newPlain makes the picker of an algorithm that does not hash, for endpoints that are all alike but for their weights.
+func newPlain(c *Config, endpoints []*endpoint, turn *turn) picker {
 	switch c.Algorithm {
 	case RoundRobin:
-		return &roundRobin{endpoints: endpoints, turn: turn}
+		return newRoundRobin(c, endpoints, turn)
 	case Random:
 		return &anyone{endpoints: endpoints}
 	case LeastRequest:
-		return newLeastRequest(endpoints, c.Choices)
+		return newLeastRequest(c, endpoints)
 	default:
 		return &powerOfTwo{endpoints: endpoints}
 	}
+}
+
+// weightOf is an endpoint's weight among the others.
+func weightOf(t *Target) uint64 { return uint64(max(1, t.Weight)) }
+
+// equalWeights tells whether weights make no difference.
+func equalWeights(endpoints []*endpoint) bool {
+	for _, e := range endpoints {
+		if weightOf(&e.target) != weightOf(&endpoints[0].target) {
+			return false
+		}
+	}
+	return true
 }
 
 // below gives a number in [0, n) from 32 bits that are uniform: the product's upper half (Lemire 2019), without the
@@ -39,6 +71,14 @@ func lower(random uint64) uint64 { return random & (1<<32 - 1) }
 // golden ratio's, the finisher that of splitmix64).
 func scatter(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	return x ^ x>>31
+}
+
+// mix is scatter with a second round (splitmix64's finisher): what it makes of x, x + golden, x + 2 golden and so on are
+// as good as independent random numbers, if x is one.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 

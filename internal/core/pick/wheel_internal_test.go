@@ -1,0 +1,327 @@
+package pick
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/internal/core/hash"
+)
+
+// row makes targets from a text: addr[*weight][=hashKey][@part:partWeight], separated by spaces.
+func row(text string) []Target {
+	var list []Target
+	for _, word := range strings.Fields(text) {
+		var t Target
+		if rest, part, ok := strings.Cut(word, "@"); ok {
+			name, weight, _ := strings.Cut(part, ":")
+			word, t.Affinity, t.AffinityWeight = rest, name, number(weight)
+		}
+		word, t.HashKey, _ = strings.Cut(word, "=")
+		addr, weight, _ := strings.Cut(word, "*")
+		t.Addr, t.Weight = netip.MustParseAddrPort(addr), number(weight)
+		list = append(list, t)
+	}
+	return list
+}
+
+func number(text string) uint32 {
+	n := uint32(0)
+	for _, digit := range text {
+		n = n*10 + uint32(digit-'0')
+	}
+	return n
+}
+
+// ports is a row of endpoints on 127.0.0.1.
+func ports(from, to int) []Target {
+	var b strings.Builder
+	for port := from; port <= to; port++ {
+		fmt.Fprintf(&b, "127.0.0.1:%d ", port)
+	}
+	return row(b.String())
+}
+
+// many makes n targets whose weights are given in turn.
+func many(n int, weights ...uint32) []Target {
+	list := make([]Target, n)
+	for i := range list {
+		list[i].Addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 8080)
+		if len(weights) > 0 {
+			list[i].Weight = weights[i%len(weights)]
+		}
+	}
+	return list
+}
+
+// crowd makes endpoints that serve.
+func crowd(targets []Target) []*endpoint {
+	list := make([]*endpoint, len(targets))
+	for i, t := range targets {
+		list[i] = &endpoint{id: uint32(i + 1), target: t}
+		list[i].weight.Store(weightOne)
+	}
+	return list
+}
+
+// without is the row without one target.
+func without(targets []Target, i int) []Target { return slices.Delete(slices.Clone(targets), i, i+1) }
+
+// threeHosts are what the vectors of our own are about; the keys are texts that are hashed.
+func threeHosts() []Target { return row("10.0.0.1:8080 10.0.0.2:8080 10.0.0.3:8080") }
+
+func wantPicks(t *testing.T, p picker, want ...string) {
+	t.Helper()
+	var got []string
+	for _, key := range []string{"alice", "bob", "session-1", "carol", "10.0.0.1"} {
+		e := p.pick(0, hash.XX64String(key, 0))
+		got = append(got, strings.TrimPrefix(strings.TrimSuffix(e.target.Addr.String(), ":8080"), "10.0.0"))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("alice, bob, session-1, carol and 10.0.0.1 go to %v, want %v", got, want)
+	}
+}
+
+// hashing are the configurations that the properties are tested with.
+func hashing() map[string]*Config {
+	return map[string]*Config{
+		"ring":          {Algorithm: RingHash},
+		"murmur ring":   {Algorithm: RingHash, HashFunction: MurmurHash2},
+		"large ring":    {Algorithm: RingHash, MinRingSize: 65536},
+		"maglev":        {Algorithm: Maglev},
+		"little maglev": {Algorithm: Maglev, TableSize: 251},
+	}
+}
+
+func TestOrderOfTargetsDoesNotMatter(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	targets := many(40, 1, 7, 3)
+	for name, c := range hashing() {
+		p := newPicker(c, crowd(targets), new(turn))
+		for range 5 {
+			other := slices.Clone(targets)
+			random.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
+			q := newPicker(c, crowd(other), new(turn))
+			for range 2000 {
+				key := random.Uint64()
+				if a, b := p.pick(0, key), q.pick(0, key); a.target.Addr != b.target.Addr {
+					t.Fatalf("%s: key %d goes to %v or to %v", name, key, a.target.Addr, b.target.Addr)
+				}
+			}
+		}
+	}
+}
+
+// A pool may give wheels endpoints that were not there when they were made.
+func TestWheelServesTheEndpointsItIsGiven(t *testing.T) {
+	targets := many(9, 1, 2)
+	for name, c := range hashing() {
+		w := newWheel(c, targets)
+		a, b := crowd(targets), crowd(targets)
+		p, q := w.over(a), w.over(b)
+		for key := range uint64(1000) {
+			key = scatter(key * golden)
+			i := slices.Index(a, p.pick(0, key))
+			if i < 0 || b[i] != q.pick(0, key) {
+				t.Fatalf("%s: key %d does not lead to the same place among other endpoints", name, key)
+			}
+		}
+	}
+}
+
+// seek looks for a key's endpoint as a view does.
+func seek(t *testing.T, p picker, q query) *endpoint {
+	t.Helper()
+	w, ok := p.(interface{ next(q query) *endpoint })
+	if !ok {
+		t.Fatalf("%T does not know its keys", p)
+	}
+	return w.next(q)
+}
+
+func TestOnlyKeysOfWhoSitsOutMove(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for name, c := range hashing() {
+		t.Run(name, func(t *testing.T) {
+			endpoints := crowd(many(10, 1, 2, 5))
+			p := newPicker(c, endpoints, new(turn))
+			for _, outs := range [][]int{{3}, {3, 7}, {0, 1, 2, 4, 5, 6, 7, 8, 9}} {
+				for _, i := range outs {
+					endpoints[i].standing.Store(out)
+				}
+				substitutes := make(map[*endpoint]int)
+				for range 4000 {
+					key := random.Uint64()
+					owner, got := p.pick(0, key), seek(t, p, query{key: key})
+					switch {
+					case got == nil || got.standing.Load() != serving:
+						t.Fatalf("%v out: key %d leads to nobody who serves", outs, key)
+					case owner.standing.Load() == serving && got != owner:
+						t.Fatalf("%v out: key %d left its endpoint, which serves", outs, key)
+					case got != seek(t, p, query{key: key}):
+						t.Fatalf("%v out: key %d has two substitutes", outs, key)
+					case got != owner:
+						substitutes[got]++
+					}
+				}
+				if serve := 10 - len(outs); 2*len(substitutes) < serve {
+					t.Errorf("%v out: %d endpoints take over of the %d that serve", outs, len(substitutes), serve)
+				}
+				for _, i := range outs {
+					endpoints[i].standing.Store(serving)
+				}
+			}
+		})
+	}
+}
+
+func TestNobodyIsFoundWhereNobodyServes(t *testing.T) {
+	for name, c := range hashing() {
+		endpoints := crowd(many(3))
+		for _, e := range endpoints {
+			e.standing.Store(out)
+		}
+		if e := seek(t, newPicker(c, endpoints, new(turn)), query{key: 7}); e != nil {
+			t.Errorf("%s: found %v", name, e.target.Addr)
+		}
+	}
+}
+
+func TestRetryOfAKeyGoesToAnotherEndpoint(t *testing.T) {
+	for name, c := range hashing() {
+		p := newPicker(c, crowd(many(5)), new(turn))
+		for key := range uint64(500) {
+			key = scatter(key * golden)
+			first := seek(t, p, query{key: key})
+			second := seek(t, p, query{key: key, avoid: []uint32{first.id}})
+			third := seek(t, p, query{key: key, avoid: []uint32{first.id, second.id}})
+			if first != p.pick(0, key) || first == second || first == third || second == third {
+				t.Fatalf("%s: key %d is tried at %v, %v and %v", name, key, first.id, second.id, third.id)
+			}
+		}
+	}
+}
+
+// parts have their share of the wheel, and endpoints theirs of the part.
+func TestPartsShareTheWheel(t *testing.T) {
+	targets := row("10.0.0.1:80*3@near:9 10.0.0.2:80*1@near:9 10.0.0.3:80@far:1 10.0.0.4:80@far:1 10.0.0.5:80@none:0")
+	want := []float64{0.9 * 3 / 4, 0.9 / 4, 0.1 / 2, 0.1 / 2, 0}
+	for name, c := range hashing() {
+		if c.TableSize == 251 {
+			continue // too coarse for what follows
+		}
+		endpoints := crowd(targets)
+		p := newPicker(c, endpoints, new(turn))
+		counts := make([]float64, len(targets))
+		const keys = 100_000
+		for key := range uint64(keys) {
+			counts[slices.Index(endpoints, p.pick(0, mix(key*golden)))]++
+		}
+		for i, n := range counts {
+			// A ring of a thousand entries is uneven; what a table gives is nearly exact.
+			slack := 0.25 * want[i]
+			if c.Algorithm == Maglev {
+				slack = 0.005
+			}
+			if math.Abs(n/keys-want[i]) > slack {
+				t.Errorf("%s: endpoint %d has %.4f of the keys, want %.4f", name, i, n/keys, want[i])
+			}
+		}
+	}
+}
+
+func TestHashingAllocatesNothing(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	avoid := []uint32{1, 2}
+	for name, c := range hashing() {
+		endpoints := crowd(many(50))
+		p := newPicker(c, endpoints, new(turn)).(interface {
+			picker
+			next(q query) *endpoint
+		})
+		endpoints[7].standing.Store(out)
+		if n := testing.AllocsPerRun(1000, func() {
+			key := random.Uint64()
+			p.pick(0, key)
+			p.next(query{key: key, avoid: avoid})
+		}); n != 0 {
+			t.Errorf("%s: %v allocations in a pick and a search, want 0", name, n)
+		}
+	}
+}
+
+// moved compares two wheels: which part of the keys changes its endpoint, and which does although its endpoint stays.
+func moved(before, after picker, gone netip.AddrPort) (all, extra float64) {
+	const keys = 200_000
+	for key := range uint64(keys) {
+		key = mix(key * golden)
+		a, b := before.pick(0, key).target.Addr, after.pick(0, key).target.Addr
+		if a != b {
+			all++
+			if a != gone {
+				extra++
+			}
+		}
+	}
+	return all / keys, extra / keys
+}
+
+// TestDisruptionAndBalanceStayWithinBounds takes the table of the reference, with bounds that hold for any addresses.
+func TestDisruptionAndBalanceStayWithinBounds(t *testing.T) {
+	type row struct {
+		n                int
+		c                Config
+		maxExtra, maxPer float64 // of the keys; of the average
+	}
+	rows := []row{
+		{3, Config{Algorithm: Maglev}, 0.007, 1.01},
+		{10, Config{Algorithm: Maglev}, 0.007, 1.01},
+		{100, Config{Algorithm: Maglev}, 0.01, 1.01},
+		{100, Config{Algorithm: Maglev, TableSize: 655_373}, 0.004, 1.01},
+		{1000, Config{Algorithm: Maglev}, 0.01, 1.02},
+		{10, Config{Algorithm: Maglev, TableSize: 251}, 0.15, 1.08},
+		{100, Config{Algorithm: RingHash}, 3. / 1090, 2.2}, // 11 entries each before and after, but for one of rounding
+		{1000, Config{Algorithm: RingHash}, 0, 7},
+		{1000, Config{Algorithm: RingHash, MinRingSize: 65_536}, 0, 1.7},
+		{10, Config{Algorithm: RingHash}, 2 * 11. / 114, 1.4}, // 103 and then 114 entries each
+		{100, Config{Algorithm: RingHash, MinRingSize: 65_536}, 2 * 7. / 662, 1.25},
+	}
+	for _, r := range rows {
+		t.Run(fmt.Sprintf("%d on %s %d", r.n, r.c.Algorithm, max(r.c.TableSize, r.c.MinRingSize)), func(t *testing.T) {
+			targets := many(r.n)
+			before := newPicker(&r.c, crowd(targets), new(turn))
+			gone := r.n / 2
+			after := newPicker(&r.c, crowd(without(targets, gone)), new(turn))
+			all, extra := moved(before, after, targets[gone].Addr)
+			most := largest(newWheel(&r.c, targets), r.n)
+			t.Logf("moved %.4f (ideal %.4f), extra %.4f, most/average %.4f", all, 1/float64(r.n), extra, most)
+			if extra > r.maxExtra {
+				t.Errorf("%.4f of the keys moved although their endpoint stayed, want at most %.4f", extra, r.maxExtra)
+			}
+			if most > r.maxPer {
+				t.Errorf("somebody has %.4f of the average, want at most %.4f", most, r.maxPer)
+			}
+		})
+	}
+}
+
+// largest gives the largest part of a wheel, relative to the average of n.
+func largest(w wheel, n int) float64 {
+	parts := make([]float64, n)
+	switch w := w.(type) {
+	case *maglevTable:
+		for _, owner := range w.slots {
+			parts[owner] += 1 / float64(len(w.slots))
+		}
+	case *hashRing:
+		for i, owner := range w.owners {
+			before := w.hashes[(i+len(w.hashes)-1)%len(w.hashes)]
+			parts[owner] += float64(w.hashes[i]-before) / math.Exp2(64)
+		}
+	}
+	return slices.Max(parts) * float64(n)
+}
