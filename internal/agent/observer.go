@@ -181,7 +181,7 @@ func codeOf(r *l7.Result) int {
 		return codeHTTP + r.Code/100
 	case r.Outcome == pick.Success:
 		return codeOK
-	case r.Outcome == pick.Failure:
+	case r.Outcome.Failed():
 		return codeFailed
 	default:
 		return codeCanceled

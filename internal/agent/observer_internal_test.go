@@ -28,7 +28,7 @@ func TestResultsAreCountedUnderTheirCodes(t *testing.T) {
 		{Protocol: l7.GRPC, Endpoint: addr, Zone: "a", Code: 200, Status: 14, Outcome: pick.Failure},
 		{Protocol: l7.GRPC, Endpoint: addr, Zone: "a", Code: 200, Status: 77},
 		{Protocol: l7.TCP, Endpoint: addr, Status: l7.NoStatus},
-		{Protocol: l7.TCP, Endpoint: addr, Status: l7.NoStatus, Outcome: pick.Failure},
+		{Protocol: l7.TCP, Endpoint: addr, Status: l7.NoStatus, Outcome: pick.LocalError},
 	} {
 		o.Request(r)
 	}

@@ -111,15 +111,15 @@ func (e *endpoint) eject(now time.Duration) {
 
 // judge ends a trial.
 func (e *endpoint) judge(now time.Duration, o Outcome) {
-	switch o {
-	case Success:
+	switch {
+	case o == Success:
 		if e.standing.CompareAndSwap(trying, serving) {
 			e.ward.discharge()
 		}
-	case Failure:
+	case o.Failed():
 		e.outAt.Store(int64(now))
 		e.standing.CompareAndSwap(trying, out)
-	case Canceled:
+	default: // Canceled
 		e.standing.CompareAndSwap(trying, due)
 	}
 }

@@ -52,7 +52,7 @@ func (t *Ticket) Answer(now time.Duration, o Outcome) {
 	switch {
 	case o == Success:
 		t.endpoint.succeed(min(latency, limit), found)
-	case o == Failure:
+	case o.Failed():
 		t.failed = true
 		t.endpoint.fail(now, found)
 	case latency > limit:
@@ -63,9 +63,9 @@ func (t *Ticket) Answer(now time.Duration, o Outcome) {
 	}
 }
 
-// Close records that the attempt is over and no longer occupies the endpoint. Failure counts one more failed sample
-// (a stream that broke after its headers); it does not count twice if Answer already said Failure. Without an Answer
-// before it, Close answers too.
+// Close records that the attempt is over and no longer occupies the endpoint. An outcome that failed counts one more
+// failed sample (a stream that broke after its headers); it does not count twice if Answer was told of a failure already.
+// Without an Answer before it, Close answers too.
 func (t *Ticket) Close(now time.Duration, o Outcome) {
 	if t.endpoint == nil || t.closed {
 		return
@@ -73,7 +73,7 @@ func (t *Ticket) Close(now time.Duration, o Outcome) {
 	t.closed = true
 	if !t.answered {
 		t.Answer(now, o)
-	} else if o == Failure && !t.failed {
+	} else if o.Failed() && !t.failed {
 		t.endpoint.fail(now, inTime)
 	}
 	t.endpoint.flow.Add(finishOne)
