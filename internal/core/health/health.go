@@ -39,6 +39,8 @@ type Config struct {
 	// Memory is the time constant of the rate rule.
 	// Default 10 s: an endpoint that fails less than five requests in that time does little harm.
 	Memory time.Duration
+	// Outliers are what a policy asks for beside the rules above; nil: nothing.
+	Outliers *Outliers
 }
 
 // OddsOfRest is how many times worse than the others an endpoint must be for the rate rule: twice, so that a fault that
@@ -70,20 +72,39 @@ func (c Config) WithDefaults() Config {
 	}
 	c.MaxPause = max(c.MaxPause, c.Pause)
 	c.Jitter, c.MaxOut = min(c.Jitter, 1), min(c.MaxOut, 1)
+	c.Failures = min(c.Failures, MaxStreak)
+	if c.Outliers != nil {
+		c.Outliers = c.Outliers.withDefaults()
+	}
 	return c
 }
 
-// Trips tells whether so many failures in a row end an endpoint's turn.
-func (c Config) Trips(inARow int) bool { return c.Failures > 0 && inARow >= c.Failures }
+// Trips tells by whose rules, if any, such a row of failures ends an endpoint's turn. A policy's word counts more, as its
+// pauses are the longer ones as a rule.
+func (c Config) Trips(s Streaks) Cause {
+	switch {
+	case c.Outliers != nil && c.Outliers.trips(s):
+		return ByPolicy
+	case c.Failures > 0 && s.Any >= c.Failures:
+		return ByRules
+	default:
+		return NotOut
+	}
+}
 
 // Allowed gives how many of n endpoints may sit out at once.
 func (c Config) Allowed(n int) int {
-	if c.Failures < 0 {
+	if c.Outliers != nil && c.Outliers.MaxOut != nil {
+		return c.Outliers.allowed(n)
+	}
+	if c.Failures < 0 && c.Outliers == nil {
 		return 0
 	}
-	// A share such as 0.7 of 10 must not lose one to the binary fraction.
-	return int(math.Floor(c.MaxOut*float64(n) + 1e-9))
+	return part(c.MaxOut, n)
 }
+
+// part gives a share of n, rounded down. One such as 0.7 of 10 must not lose one to the binary fraction.
+func part(share float64, n int) int { return int(math.Floor(share*float64(n) + 1e-9)) }
 
 // pause gives the length of the nth pause in a row, from 1.
 func (c Config) pause(n int, random uint64) time.Duration {
@@ -95,6 +116,28 @@ func (c Config) pause(n int, random uint64) time.Duration {
 	spread := 2*float64(random>>11)/(1<<53) - 1 // [-1, 1): the 53 bits that a float64 holds
 	return length + time.Duration(c.Jitter*spread*float64(length))
 }
+
+// MaxStreak is the longest row of failures that is counted; longer ones count as this.
+const MaxStreak = 1<<16 - 1
+
+// Streaks are failures in a row: of any kind, and counted by kind. One of a kind that a count is not about ends that
+// row, as a good answer does.
+type Streaks struct {
+	Any     int
+	Server  int // 5xx, and what never was answered
+	Gateway int // 502, 503, 504, and what never was answered
+	Local   int // never answered: refused, reset or timed out
+}
+
+// Cause is whose rules make an endpoint sit out. They differ in how long the pause is.
+type Cause uint8
+
+// The causes.
+const (
+	NotOut   Cause = iota
+	ByRules        // those that weir always has
+	ByPolicy       // Outliers
+)
 
 // Tally counts good and failed requests; decayed, they need not be whole.
 type Tally struct{ OK, Failed float64 }
@@ -128,6 +171,9 @@ type Record struct {
 
 	paused time.Duration // length of the last pause
 	back   time.Duration // when it last came back
+
+	asked  int           // pauses by a policy that have not been forgiven
+	served time.Duration // when one was last forgiven, or the endpoint came back
 }
 
 // Observe folds what the endpoint did in the time that elapsed, which ends now, and forgives old pauses when it has
@@ -137,6 +183,9 @@ func (r *Record) Observe(c Config, now, elapsed time.Duration, did Tally) {
 	r.Recent = Tally{r.Recent.OK * keep, r.Recent.Failed * keep}.Add(did)
 	if !r.Out && r.Pauses > 0 && now-r.back >= r.paused {
 		r.Pauses = 0
+	}
+	if c.Outliers != nil && !r.Out && r.asked > 0 && now-r.served >= c.Outliers.Interval {
+		r.asked, r.served = r.asked-1, now
 	}
 }
 
@@ -148,16 +197,20 @@ func (r *Record) FailsOften(c Config, rest Tally) bool {
 }
 
 // Eject starts a pause at that time: the first, or a longer one after a failed trial.
-func (r *Record) Eject(c Config, at time.Duration, random uint64) {
+func (r *Record) Eject(c Config, by Cause, at time.Duration, random uint64) {
 	r.Out = true
 	r.Pauses++
 	r.Total++
 	r.paused = c.pause(r.Pauses, random)
+	if by == ByPolicy && c.Outliers != nil {
+		r.asked++
+		r.paused = c.Outliers.pause(r.asked)
+	}
 	r.Until = at + r.paused
 }
 
 // Return brings the endpoint back with a clean slate, but for the pauses that it has already had.
 func (r *Record) Return(now time.Duration) {
-	r.Out, r.Until, r.back = false, 0, now
+	r.Out, r.Until, r.back, r.served = false, 0, now, now
 	r.Recent = Tally{}
 }

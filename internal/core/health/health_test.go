@@ -16,13 +16,13 @@ func TestPausesDoubleUpToTheirBound(t *testing.T) {
 	var r health.Record
 	want := []time.Duration{1, 2, 4, 8, 16, 30, 30, 30}
 	for i, seconds := range want {
-		r.Eject(c, time.Minute, middle)
+		r.Eject(c, health.ByRules, time.Minute, middle)
 		if got := r.Until - time.Minute; got != seconds*time.Second {
 			t.Errorf("pause %d lasts %v, want %v", i+1, got, seconds*time.Second)
 		}
 	}
 	for range 100 {
-		r.Eject(c, 0, middle)
+		r.Eject(c, health.ByRules, 0, middle)
 	}
 	if r.Until != c.MaxPause {
 		t.Errorf("the 108th pause lasts %v, want %v", r.Until, c.MaxPause)
@@ -35,7 +35,7 @@ func TestPausesAreSpreadByAQuarter(t *testing.T) {
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 10_000 {
 		var r health.Record
-		r.Eject(c, 0, random.Uint64())
+		r.Eject(c, health.ByRules, 0, random.Uint64())
 		shortest, longest = min(shortest, r.Until), max(longest, r.Until)
 	}
 	if shortest < 750*time.Millisecond || shortest > 760*time.Millisecond {
@@ -49,8 +49,8 @@ func TestPausesAreSpreadByAQuarter(t *testing.T) {
 func TestPausesAreForgivenAfterAsMuchService(t *testing.T) {
 	c := health.Config{}.WithDefaults()
 	var r health.Record
-	r.Eject(c, 0, middle)
-	r.Eject(c, time.Second, middle) // for 2 s
+	r.Eject(c, health.ByRules, 0, middle)
+	r.Eject(c, health.ByRules, time.Second, middle) // for 2 s
 	r.Return(10 * time.Second)
 
 	r.Observe(c, 11900*time.Millisecond, time.Second, health.Tally{OK: 1})
@@ -93,11 +93,13 @@ func TestNoMoreThanASetShareSitsOut(t *testing.T) {
 
 func TestFiveInARowTrip(t *testing.T) {
 	c := health.Config{}.WithDefaults()
-	if c.Trips(4) || !c.Trips(5) || !c.Trips(6) {
-		t.Errorf("trips at 4: %v, 5: %v, 6: %v; want false, true, true", c.Trips(4), c.Trips(5), c.Trips(6))
+	for row, want := range map[int]health.Cause{4: health.NotOut, 5: health.ByRules, 6: health.ByRules} {
+		if got := c.Trips(health.Streaks{Any: row}); got != want {
+			t.Errorf("%d in a row: %v, want %v", row, got, want)
+		}
 	}
-	if (health.Config{Failures: -1}).WithDefaults().Trips(1000) {
-		t.Error("trips although endpoints never sit out")
+	if got := (health.Config{Failures: -1}).WithDefaults().Trips(health.Streaks{Any: 1000}); got != health.NotOut {
+		t.Errorf("trips by %v although endpoints never sit out", got)
 	}
 }
 
@@ -129,7 +131,7 @@ func TestReturnClearsWhatWasHeldAgainstIt(t *testing.T) {
 	c := health.Config{}.WithDefaults()
 	var r health.Record
 	r.Observe(c, time.Second, time.Second, health.Tally{Failed: 9})
-	r.Eject(c, time.Second, middle)
+	r.Eject(c, health.ByRules, time.Second, middle)
 	r.Return(3 * time.Second)
 	if r.Out || r.FailsOften(c, health.Tally{}) {
 		t.Errorf("after the return: %+v, want in service and nothing held against it", r)

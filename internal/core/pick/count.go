@@ -138,7 +138,7 @@ func (p *Pool) mark(now time.Duration) {
 			m := p.members[j]
 			m.drained = m.drained && anyone
 			g.drained = g.drained && m.drained
-			if s := m.standing.Load(); !m.drained && (s == serving || s == due) {
+			if s := m.standing.Load(); !m.drained && !m.target.Unready && (s == serving || s == due) {
 				g.usable++
 			}
 		}

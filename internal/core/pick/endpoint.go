@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-lb/weir/internal/core/health"
 )
 
 // endpoint is what requests and the loop share about one endpoint. Tickets point at it, so an answer that comes after
@@ -19,16 +21,17 @@ type endpoint struct {
 	late     atomic.Uint64 // after they were overdue: failed (upper half) and good (lower half)
 	weight   atomic.Uint32 // recent slowdown in 1/256, written by the loop
 	standing atomic.Uint32 // see the standings
-	streak   atomic.Uint32 // failures in a row
-	id       uint32
-	outAt    atomic.Int64 // when it last began to sit out
+	streaks  atomic.Uint64 // failures in a row, by kind; see lengthen
+	outAt    atomic.Int64  // when it last began to sit out
 	ward     *ward
 
+	// target's Addr, Zone, Cluster and Cost never change, and requests may read them. The rest belongs to the loop, which
+	// makes new pickers when it changes.
 	target Target
-	// ramp is how far a new endpoint's slow start has come, in 1/65536 of its weight; 0: it has all of it. The loop writes
-	// it, pickers that follow a configured slow start read it.
-	ramp atomic.Uint32
-	_    [52]byte // up to 256 B: a multiple of 64 that is a size class, so that lines stay whole
+	id     uint32
+	ramp   atomic.Uint32 // how much of its weight counts while it starts slowly, in 1/65536; 0: all. Written by the loop
+	cause  atomic.Uint32 // health.Cause of the last time that it began to sit out
+	_      [44]byte      // up to 256 B: a multiple of 64 that is a size class, so that lines stay whole
 }
 
 // The standings of an endpoint.
@@ -75,16 +78,20 @@ func (e *endpoint) succeed(latency time.Duration, a arrival) {
 	} else {
 		e.late.Add(1)
 	}
-	if e.streak.Load() != 0 {
-		e.streak.Store(0)
+	if e.streaks.Load() != 0 {
+		e.streaks.Store(0)
 	}
 }
 
 // fail takes a failure and ends the endpoint's turn if it was one too many.
-func (e *endpoint) fail(now time.Duration, a arrival) {
+func (e *endpoint) fail(now time.Duration, a arrival, o Outcome) {
 	e.despair(a)
-	if e.ward.rules.Trips(int(e.streak.Add(1))) {
-		e.eject(now)
+	rows := e.streaks.Load()
+	for !e.streaks.CompareAndSwap(rows, lengthen(rows, o)) {
+		rows = e.streaks.Load()
+	}
+	if by := e.ward.rules.Load().Trips(streaks(lengthen(rows, o))); by != health.NotOut {
+		e.eject(now, by)
 	}
 }
 
@@ -99,10 +106,11 @@ func (e *endpoint) despair(a arrival) {
 
 // eject makes a serving endpoint sit out, if the pool can do without it. Requests see it at once; how long the pause
 // lasts is for the loop to say.
-func (e *endpoint) eject(now time.Duration) {
+func (e *endpoint) eject(now time.Duration, by health.Cause) {
 	if e.standing.Load() != serving || !e.ward.admit() {
 		return
 	}
+	e.cause.Store(uint32(by))
 	e.outAt.Store(int64(now))
 	if !e.standing.CompareAndSwap(serving, out) {
 		e.ward.discharge()
@@ -119,7 +127,7 @@ func (e *endpoint) judge(now time.Duration, o Outcome) {
 	case o.Failed():
 		e.outAt.Store(int64(now))
 		e.standing.CompareAndSwap(trying, out)
-	default: // Canceled
+	default:
 		e.standing.CompareAndSwap(trying, due)
 	}
 }
@@ -132,7 +140,7 @@ func (e *endpoint) restore() {
 			return
 		}
 		if e.standing.CompareAndSwap(s, serving) {
-			e.streak.Store(0)
+			e.streaks.Store(0)
 			e.ward.discharge()
 			return
 		}

@@ -2,6 +2,7 @@ package pick
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,9 +14,18 @@ import (
 
 // groupKey is a group's identity: what is known of it lasts as long as some endpoint has this key.
 type groupKey struct {
-	home    bool // the plan's pool, whatever zones it has
+	home    bool // the plan's pool, whatever zones it has; then the rest is empty
+	tier    int
 	cluster string
 	zone    topology.Zone
+}
+
+// keyOf tells which group a target belongs to.
+func keyOf(t *Target) groupKey {
+	if t.Home {
+		return groupKey{home: true}
+	}
+	return groupKey{tier: t.Tier, cluster: t.Cluster, zone: t.Zone}
 }
 
 // group is a set of endpoints that the overflow strategy treats as one.
@@ -28,6 +38,8 @@ type group struct {
 	key     groupKey
 	cost    topology.Cost
 	members []int // indexes into Pool.members
+	ready   []int // those of them that are ready
+	parted  bool  // some have a part's weight; see Target.Affinity
 	past    history
 	turn    *turn
 	lead    time.Duration // how much longer the way is than the way home
@@ -35,6 +47,7 @@ type group struct {
 	failed  float64       // and of failures
 	drained bool
 	usable  int
+	panics  bool // its endpoints' health is not believed
 }
 
 func newGroup(key groupKey) *group {
@@ -82,61 +95,91 @@ func (g *group) failing() bool {
 	return (g.ok+deliveredPrior)/(g.ok+g.failed+deliveredPrior) < deliveredLow
 }
 
-// regroup forms groups of the members and gives each member its group. Groups that were there before, by key, are
-// taken over. The first is home; the others come cheapest first, those of equal cost by zone and cluster, rotated, so
-// that not all clients prefer the same one. Without a home target the cheapest group is home.
+// regroup forms groups of the members and gives each member its group. Groups that were there before are taken over: by
+// key, and else by zone and cluster, as a change of policy may move them to another tier. The first is home; the others
+// come by tier, in each the cheapest first, those of equal cost by zone and cluster, rotated, so that not all clients
+// prefer the same one. Without a home target the first group is home.
 func regroup(members []*member, before []*group, rotate uint64) []*group {
-	known := make(map[groupKey]*group, len(before))
-	for _, g := range before {
-		known[g.key] = g
-	}
-	groups := make(map[groupKey]*group)
+	in := make(map[groupKey][]int)
 	for i, m := range members {
-		key := groupKey{cluster: m.target.Cluster, zone: m.target.Zone}
-		if m.home {
-			key = groupKey{home: true}
-		}
-		g := groups[key]
-		if g == nil {
-			if g = known[key]; g == nil {
-				g = newGroup(key)
-			}
-			g.members, g.cost = g.members[:0], 0
-			groups[key] = g
-		}
-		g.members = append(g.members, i)
-		g.cost += m.target.Cost
+		key := keyOf(&m.target)
+		in[key] = append(in[key], i)
 	}
-	order := make([]*group, 0, len(groups))
+	groups := inherit(slices.SortedFunc(maps.Keys(in), groupKey.compare), before)
 	for _, g := range groups {
+		g.members, g.ready, g.cost, g.parted = in[g.key], nil, 0, false
+		for _, i := range g.members {
+			g.cost += members[i].target.Cost
+			g.parted = g.parted || members[i].target.AffinityWeight > 0
+			if !members[i].target.Unready {
+				g.ready = append(g.ready, i)
+			}
+		}
 		g.cost /= topology.Cost(len(g.members))
-		order = append(order, g)
 	}
-	arrange(order, rotate)
-	for i, g := range order {
+	arrange(groups, rotate)
+	for i, g := range groups {
 		for _, m := range g.members {
 			members[m].group = i
 		}
 	}
-	return order
+	return groups
+}
+
+// inherit gives a group for each key, with what is known of it.
+func inherit(keys []groupKey, before []*group) []*group {
+	known := make(map[groupKey]*group, len(before))
+	for _, g := range before {
+		known[g.key] = g
+	}
+	groups := make([]*group, len(keys))
+	for i, key := range keys {
+		groups[i] = known[key]
+		delete(known, key)
+	}
+	for i, key := range keys {
+		for _, g := range before {
+			moved := g.key
+			moved.tier = key.tier
+			if groups[i] == nil && known[g.key] == g && moved == key {
+				groups[i] = g
+				delete(known, g.key)
+				g.key = key
+			}
+		}
+		if groups[i] == nil {
+			groups[i] = newGroup(key)
+		}
+	}
+	return groups
+}
+
+// compare orders keys by home, tier, zone and cluster.
+func (k groupKey) compare(o groupKey) int {
+	rank := func(k groupKey) int {
+		if k.home {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(rank(k), rank(o)), cmp.Compare(k.tier, o.tier),
+		strings.Compare(string(k.zone), string(o.zone)), strings.Compare(k.cluster, o.cluster))
 }
 
 // arrange puts groups into waterfall order.
 func arrange(groups []*group, rotate uint64) {
 	slices.SortFunc(groups, func(a, b *group) int {
-		home := 0
-		if a.key.home != b.key.home {
-			home = 1
-			if a.key.home {
-				home = -1
-			}
+		if a.key.home == b.key.home && a.key.tier == b.key.tier && a.cost != b.cost {
+			return cmp.Compare(a.cost, b.cost)
 		}
-		return cmp.Or(home, cmp.Compare(a.cost, b.cost),
-			strings.Compare(string(a.key.zone), string(b.key.zone)), strings.Compare(a.key.cluster, b.key.cluster))
+		return a.key.compare(b.key)
 	})
+	alike := func(a, b *group) bool {
+		return a.key.home == b.key.home && a.key.tier == b.key.tier && a.cost == b.cost
+	}
 	for from := 0; from < len(groups); {
 		to := from + 1
-		for to < len(groups) && groups[to].cost == groups[from].cost && groups[to].key.home == groups[from].key.home {
+		for to < len(groups) && alike(groups[from], groups[to]) {
 			to++
 		}
 		equal := groups[from:to]
@@ -157,7 +200,7 @@ func scene(groups []*group, client topology.Zone, endpoints int) overflow.Scene 
 			zone = client
 		}
 		s.Groups[i] = overflow.Group{
-			Zone: zone, Cluster: g.key.cluster, Cost: g.cost, Endpoints: slices.Clone(g.members),
+			Zone: zone, Cluster: g.key.cluster, Cost: g.cost, Tier: g.key.tier, Endpoints: slices.Clone(g.ready),
 		}
 	}
 	return s

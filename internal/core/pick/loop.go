@@ -40,8 +40,11 @@ func (p *Pool) step(now time.Duration) {
 	p.count(now, elapsed)
 	p.nurse(now, elapsed)
 	p.mark(now)
+	p.warm(now)
 	p.decision = p.options.Strategy.Step(now, &p.counters)
 	p.follow()
+	p.grade()
+	p.bound()
 	p.publish()
 	p.rest(now)
 }
@@ -90,7 +93,7 @@ func (p *Pool) follow() {
 // rest lets the pool sleep when nothing is under way and nothing unwinds.
 func (p *Pool) rest(now time.Duration) {
 	idle := now - p.busy
-	if idle < restAfter || (p.decision.State != overflow.Calm && idle < unwindAfter) || len(p.drains) > 0 {
+	if idle < restAfter || (p.decision.State != overflow.Calm && idle < unwindAfter) || len(p.drains) > 0 || p.warming {
 		p.awake.Store(true)
 		return
 	}

@@ -51,14 +51,14 @@ type Outcome uint8
 // The outcomes.
 const (
 	Success      Outcome = iota
-	Failure              // the endpoint's fault, of none of the kinds below: 429
+	Failure              // the endpoint's fault, of no other kind: a 429
 	Canceled             // given up by the client: says nothing about the endpoint, unless it had waited for very long
-	ServerError          // a failure: a 5xx that is no GatewayError
-	GatewayError         // a failure: 502, 503, 504
-	LocalError           // a failure: refused, reset or timed out, so that there is no answer, or no whole one
+	ServerError          // a 5xx that is no GatewayError
+	GatewayError         // 502, 503, 504
+	LocalError           // refused, reset or timed out: nothing was answered
 )
 
-// Failed tells whether the attempt failed, and the endpoint is to blame.
+// Failed tells whether it was the endpoint's fault.
 func (o Outcome) Failed() bool { return o != Success && o != Canceled }
 
 // Request is what the pool has to know of a request.

@@ -2,7 +2,10 @@ package pick
 
 import (
 	"maps"
+	"math"
 	"net/netip"
+	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,8 +15,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Pool is safe for concurrent use. Requests only call Pick and never wait; Update, Tick, Drain and Status wait for each
-// other.
+// Pool is safe for concurrent use. Requests only call Pick and never wait; Update, Configure, Apply, Tick, Drain and Status
+// wait for each other.
 type Pool struct {
 	// What requests read; written when something changes.
 	view   atomic.Pointer[view]
@@ -26,8 +29,12 @@ type Pool struct {
 
 	mu        sync.Mutex // guards what is below
 	options   Options
-	shards    int // of an age set; a power of two
+	prepared  *Prepared // what was applied last
+	revision  int       // of what pickers are made of, but for who serves
+	shards    int       // of an age set; a power of two
 	ward      ward
+	detected  time.Duration // when outliers were last looked for
+	warming   bool          // an endpoint starts slowly
 	at        time.Duration // of the last step
 	busy      time.Duration // when a request was last under way
 	members   []*member     // as in the last Update
@@ -38,11 +45,17 @@ type Pool struct {
 	decision  overflow.Decision
 	reference reference
 	sampled   bool
-	draft     view // of the next view; reused, as are the four below
+	keys      []part // where keys lie; see apportion
+	draft     view   // of the next view; reused, as are the ones below
 	inGroup   []*member
 	serving   []*endpoint
 	due       []*endpoint
 	everyone  []*endpoint
+	whole     []*endpoint
+	covered   []int
+	tallies   []health.Tally
+	levels    []level
+	shares    []float64
 }
 
 // NewPool makes an empty pool.
@@ -58,7 +71,7 @@ func NewPool(o Options) *Pool {
 	for p.shards < min(2*o.Parallel, maxShards) {
 		p.shards *= 2
 	}
-	p.ward.rules = o.Config.Health.WithDefaults()
+	p.configure(Prepare(o.Config, nil))
 	p.view.Store(new(view))
 	return p
 }
@@ -76,15 +89,13 @@ func (p *Pool) Pick(now time.Duration, r Request) (Ticket, Verdict) {
 		key = r.Key
 	}
 	var c choice
-	if !v.split {
-		c.route = &v.routes[0]
-	} else if c.route = v.at(p.position(v, random, r)); c.route == nil {
+	if c.route = p.course(v, random, r); c.route == nil {
 		return Ticket{}, Shed
 	}
-	if len(c.route.due) == 0 && len(r.Avoid) == 0 && c.route.picker != nil {
+	if len(r.Avoid) == 0 && c.route.picker != nil && (len(c.route.due) == 0 || c.route.hashes) {
 		c.endpoint = c.route.picker.pick(random, key)
 	}
-	if c.endpoint == nil || c.endpoint.standing.Load() != serving {
+	if c.endpoint == nil || !c.route.takes(c.endpoint) {
 		var ok bool
 		if c, ok = v.search(c.route, query{random: random, key: key, avoid: r.Avoid}); !ok {
 			return Ticket{}, NoEndpoint
@@ -101,47 +112,93 @@ func (p *Pool) Pick(now time.Duration, r Request) (Ticket, Verdict) {
 	}, Picked
 }
 
-// position places a request on [0, 2^32), where the routes have their parts. With a key it is the key's place, so that
-// a change of shares moves keys, not requests. Few requests walk in steps of the golden ratio, so that three of ten go
-// abroad when three of ten should. Many are spread by chance: their number evens them out, and the walk is a word that
-// all processors write.
-func (p *Pool) position(v *view, random uint64, r Request) uint64 {
+// course places a request on [0, 2^32), where the routes have their parts; nil where requests are to be shed. With a key
+// it is the key's place, so that a change of shares moves keys, not requests. Few requests walk in steps of the golden
+// ratio, so that three of ten go abroad when three of ten should. Many are spread by chance: their number evens them out,
+// and the walk is a word that all processors write.
+func (p *Pool) course(v *view, random uint64, r Request) *route {
 	switch {
+	case !v.split:
+		return &v.routes[0]
 	case r.HasKey:
-		return upper(scatter(r.Key))
+		return v.keyed(upper(scatter(r.Key)))
 	case v.sampled:
-		return upper(scatter(random))
+		return v.at(upper(scatter(random)))
 	default:
-		return upper(p.sequence.n.Add(golden))
+		return v.at(upper(p.sequence.n.Add(golden)))
 	}
 }
 
-// Update replaces the endpoints. Those that stay, by address, zone, cluster and cost, keep what is known of them.
+// Update replaces the endpoints. Those that stay, by address, zone, cluster and cost, keep what is known of them. For an
+// algorithm with large tables Apply does the same and keeps nobody waiting.
 func (p *Pool) Update(now time.Duration, targets []Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.apply(now, prepare(p.prepared.config, targets, p.prepared.make))
+}
+
+// Configure replaces the Config. Endpoints and groups keep all that is known of them, and requests under way go on.
+func (p *Pool) Configure(now time.Duration, c Config) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.apply(now, Prepare(c, p.prepared.targets))
+}
+
+// Apply replaces both the Config and the endpoints, as Configure and Update would.
+func (p *Pool) Apply(now time.Duration, x *Prepared) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.apply(now, x)
+}
+
+func (p *Pool) apply(now time.Duration, x *Prepared) {
+	before := p.prepared
+	p.configure(x)
+	if before.targets == nil || !slices.Equal(before.targets, x.targets) {
+		p.replace(now, x.targets)
+	}
+	p.step(now)
+}
+
+// configure takes over what does not depend on what is known of the endpoints.
+func (p *Pool) configure(x *Prepared) {
+	if p.prepared == nil || !reflect.DeepEqual(p.prepared.config, x.config) {
+		rules := x.config.Health.WithDefaults()
+		p.ward.rules.Store(&rules)
+		p.revision++
+	}
+	p.prepared = x
+	p.limit()
+}
+
+// limit tells the ward how many may sit out.
+func (p *Pool) limit() {
+	ready := 0
+	for _, g := range p.groups {
+		ready += len(g.ready)
+	}
+	p.ward.allowed.Store(int64(p.ward.rules.Load().Allowed(ready)))
+}
+
+// replace makes the members those of the targets.
+func (p *Pool) replace(now time.Duration, targets []Target) {
 	before := make(map[netip.AddrPort]*member, len(p.members))
 	for _, m := range p.members {
 		before[m.target.Addr] = m
 	}
 	joined := now
 	if len(p.members) == 0 {
-		joined = now - slowStart // nobody is new among the first
+		joined = longAgo // nobody is new among the first
 	}
 	members := make([]*member, 0, len(targets))
-	seen := make(map[netip.AddrPort]bool, len(targets))
 	for _, t := range targets {
-		if seen[t.Addr] {
-			continue // an endpoint that two slices name is one endpoint
-		}
-		seen[t.Addr] = true
 		m := before[t.Addr]
 		if m == nil || !m.is(t) {
 			m = p.newMember(t, joined)
 		} else {
 			delete(before, t.Addr)
+			p.adopt(m, t, now)
 		}
-		m.home = t.Home
 		members = append(members, m)
 	}
 	for _, m := range before {
@@ -149,9 +206,30 @@ func (p *Pool) Update(now time.Duration, targets []Target) {
 	}
 	p.members = members
 	p.groups = regroup(p.members, p.groups, p.options.Rotate)
-	p.ward.allowed.Store(int64(p.ward.rules.Allowed(len(p.members))))
+	if slices.ContainsFunc(p.groups, func(g *group) bool { return g.parted }) {
+		p.revision++ // a part's pickers count who is not ready, too
+	}
+	p.limit()
 	p.options.Strategy.Reset(now, scene(p.groups, p.options.Zone, len(p.members)))
-	p.step(now)
+}
+
+// adopt takes over what may change of an endpoint while it stays the same.
+func (p *Pool) adopt(m *member, t Target, now time.Duration) {
+	was := &m.target
+	if was.Weight != t.Weight || was.HashKey != t.HashKey ||
+		was.Affinity != t.Affinity || was.AffinityWeight != t.AffinityWeight {
+		p.revision++
+	}
+	switch {
+	case was.Unready && !t.Unready:
+		m.joined = now
+	case t.Unready && !was.Unready: // it need not hold a place among those who sit out
+		m.restore()
+		p.settle(m, now)
+	}
+	// One by one: requests read the others.
+	was.Home, was.Tier, was.Unready = t.Home, t.Tier, t.Unready
+	was.Weight, was.HashKey, was.Affinity, was.AffinityWeight = t.Weight, t.HashKey, t.Affinity, t.AffinityWeight
 }
 
 func (p *Pool) newMember(t Target, joined time.Duration) *member {
@@ -190,19 +268,21 @@ func (p *Pool) lift(now time.Duration) bool {
 // member is an endpoint as the loop knows it.
 type member struct {
 	*endpoint
-	home   bool
-	group  int // index into Pool.groups
-	joined time.Duration
+	group  int           // index into Pool.groups
+	joined time.Duration // when it came, became ready, or came back from a pause
 	health health.Record
 
-	seen    reading // at the last step
-	did     did     // since the step before
-	recent  recent
-	drained bool
+	seen     reading // at the last step
+	did      did     // since the step before
+	recent   recent
+	interval health.Tally // since outliers were last looked for
+	drained  bool
 }
 
-// is tells whether the member is the endpoint that t describes; Home may differ.
+// longAgo is when the first endpoints joined: before any slow start.
+const longAgo = time.Duration(math.MinInt64 / 4)
+
+// is tells whether the member is the endpoint that t describes.
 func (m *member) is(t Target) bool {
-	t.Home = m.target.Home
-	return m.target == t
+	return m.target.Addr == t.Addr && m.target.Zone == t.Zone && m.target.Cluster == t.Cluster && m.target.Cost == t.Cost
 }

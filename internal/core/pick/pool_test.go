@@ -303,13 +303,13 @@ func TestStatusShowsThePool(t *testing.T) {
 	want := pick.Status{
 		State: overflow.Crisis, Reason: why, Since: seconds(3), Baseline: millis(10), Shed: 0.1,
 		Groups: []pick.GroupStatus{
-			{GroupStatus: r.decision.Groups[0], Zone: "a", Home: true, Endpoints: 2, Usable: 2, RTT: time.Millisecond},
-			{GroupStatus: r.decision.Groups[1], Zone: "b", Cost: 1, Endpoints: 1},
+			{GroupStatus: r.decision.Groups[0], Zone: "a", Home: true, Endpoints: 2, Ready: 2, Usable: 2, RTT: time.Millisecond},
+			{GroupStatus: r.decision.Groups[1], Zone: "b", Cost: 1, Endpoints: 1, Ready: 1},
 		},
 		Endpoints: []pick.EndpointStatus{
-			{Target: target("10.0.0.1:80", "a", 0), Slowdown: 1},
-			{Target: target("10.0.0.2:80", "a", 0), Slowdown: 1},
-			{Target: target("10.0.0.3:80", "b", 1), Group: 1, Slowdown: 6, Out: true, Ejections: 1},
+			{Target: target("10.0.0.1:80", "a", 0), Slowdown: 1, Ramp: 1},
+			{Target: target("10.0.0.2:80", "a", 0), Slowdown: 1, Ramp: 1},
+			{Target: target("10.0.0.3:80", "b", 1), Group: 1, Slowdown: 6, Out: true, Ejections: 1, Ramp: 1},
 		},
 	}
 	want.Endpoints[slices.IndexFunc(want.Endpoints, func(e pick.EndpointStatus) bool { return e.Addr == ticket.Addr() })].InFlight = 1

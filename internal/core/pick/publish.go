@@ -10,6 +10,7 @@ func (p *Pool) publish() {
 	draft.routes, draft.reserve = p.drawRoutes(old, draft.routes[:0]), draft.reserve[:0]
 	draft.shed, draft.sampled = p.decision.Shed > 0, p.sampled
 	draft.split = draft.shed || len(draft.routes) > 1
+	draft.strict = p.prepared.config.Panic != nil && *p.prepared.config.Panic <= 0
 	if !p.decision.Confined {
 		for _, g := range p.groups {
 			if !slices.ContainsFunc(draft.routes, func(r route) bool { return r.group == g }) {
@@ -22,7 +23,38 @@ func (p *Pool) publish() {
 	}
 	next := *draft
 	next.routes, next.reserve = slices.Clone(draft.routes), slices.Clone(draft.reserve)
+	next.parts = p.divide(next.routes)
 	p.view.Store(&next)
+}
+
+// divide lays out the keys by the routes' shares.
+func (p *Pool) divide(routes []route) []part {
+	claims := make([]claim, len(p.groups), len(p.groups)+1)
+	for i, g := range p.groups {
+		claims[i].group = g
+	}
+	if len(claims) == 0 {
+		claims = append(claims, claim{group: &group{}}) // home of an empty pool
+	}
+	at := make(map[*group]int, len(routes))
+	begin := uint64(0)
+	for i, r := range slices.Backward(routes) {
+		at[r.group] = i
+	}
+	for _, r := range routes {
+		i := slices.IndexFunc(claims, func(c claim) bool { return c.group == r.group })
+		claims[i].size += r.end - begin
+		begin = r.end
+	}
+	if begin < whole {
+		claims = append(claims, claim{size: whole - begin})
+	}
+	p.keys = apportion(p.keys, claims)
+	parts := slices.Clone(p.keys)
+	for i := range parts {
+		parts[i].route = at[parts[i].group]
+	}
+	return parts
 }
 
 // drawRoutes appends the decision's routes that exist and have a share; without any, and without shedding, home has
@@ -55,40 +87,71 @@ const whole = 1 << 32
 
 func position(share float64) uint64 { return uint64(min(max(share, 0), 1) * whole) }
 
-// route sorts a group's endpoints, or a subset of them, by what they can be used for. If the old view has the same
+// route sorts a group's ready endpoints, or a subset of them, by what they can be used for. If the old view has the same
 // route its slices and its picker serve again.
 func (p *Pool) route(old *view, g *group, subset []int) route {
 	if subset == nil {
 		subset = g.members
 	}
-	p.serving, p.due, p.everyone = p.serving[:0], p.due[:0], p.everyone[:0]
+	p.serving, p.due, p.everyone, p.covered, p.whole = p.serving[:0], p.due[:0], p.everyone[:0], p.covered[:0], p.whole[:0]
 	for _, i := range subset {
 		if i < 0 || i >= len(p.members) {
 			continue
 		}
-		e := p.members[i].endpoint
-		p.everyone = append(p.everyone, e)
-		if p.members[i].drained {
+		m := p.members[i]
+		e := m.endpoint
+		if !m.drained {
+			p.whole = append(p.whole, e)
+		}
+		if m.target.Unready {
 			continue
 		}
-		switch e.standing.Load() {
-		case serving:
+		p.everyone = append(p.everyone, e)
+		if m.drained {
+			continue
+		}
+		p.covered = append(p.covered, i)
+		s := e.standing.Load()
+		if s == serving || g.panics {
 			p.serving = append(p.serving, e)
-		case due:
+		}
+		if s == due {
 			p.due = append(p.due, e)
 		}
 	}
 	r := route{
-		group: g, ring: g.past.rings[0], failing: g.failing(),
+		group: g, ring: g.past.rings[0], failing: g.failing(), revision: p.revision, panics: g.panics,
 		serving: p.serving, due: p.due, everyone: p.everyone,
 	}
-	if before := old.find(&r); before != nil {
-		r.serving, r.due, r.everyone, r.picker = before.serving, before.due, before.everyone, before.picker
+	if r.hashes = p.prepared.make != nil; r.hashes {
+		r.covered = p.covered
+	}
+	if before := old.find(&r, (*route).sameEndpoints); before != nil {
+		r.serving, r.due, r.everyone, r.covered = before.serving, before.due, before.everyone, before.covered
+		r.picker, r.walker = before.picker, before.walker
 		return r
 	}
 	r.serving, r.due, r.everyone = slices.Clone(r.serving), slices.Clone(r.due), slices.Clone(r.everyone)
-	if len(r.serving) > 0 {
-		r.picker = newPicker(&p.options.Config, r.serving, g.turn)
-	}
+	p.equip(old, &r)
 	return r
+}
+
+// equip gives a route its picker. That of a hashing algorithm is made again only when other endpoints are to be found, and
+// not because one of them sits out.
+func (p *Pool) equip(old *view, r *route) {
+	switch before := old.find(r, (*route).sameTable); {
+	case r.hashes && before != nil:
+		r.picker, r.covered = before.picker, before.covered
+	case r.hashes:
+		r.covered = slices.Clone(r.covered)
+		r.picker = p.hashed(r.group, r.covered)
+	case len(r.serving) == 0:
+	case r.panics: // nothing that is known of the endpoints is to be believed
+		r.picker = newPicker(&Config{Algorithm: Random}, r.serving, r.group.turn)
+	case r.group.parted: // a part loses its share with its endpoints: the picker has to know all of them
+		r.picker = newPicker(&p.prepared.config, slices.Clone(p.whole), r.group.turn)
+	default:
+		r.picker = newPicker(&p.prepared.config, r.serving, r.group.turn)
+	}
+	r.walker, _ = r.picker.(walker)
 }

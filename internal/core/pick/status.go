@@ -27,9 +27,12 @@ type GroupStatus struct {
 	Cost      topology.Cost
 	Home      bool
 	Endpoints int
-	Usable    int           // neither sitting out nor drained, at the last tick
+	Ready     int           // of Endpoints
+	Usable    int           // ready, neither sitting out nor drained, at the last tick
 	RTT       time.Duration // how long connecting takes; 0: not known
 	Drained   bool
+	Tier      int
+	Panics    bool // who sits out is used like everybody, as too few are left; see Config.Panic
 }
 
 // EndpointStatus is one endpoint of a pool, in the order of the last Update.
@@ -42,6 +45,7 @@ type EndpointStatus struct {
 	Until     time.Duration // when its pause ends; meaningful while Out
 	Ejections int64         // pauses ever
 	Drained   bool
+	Ramp      float64 // how much of its weight counts; below 1 while it starts slowly
 }
 
 // Brief is the part of a Status that shows whether something happened. It is cheap enough to be read after every tick.
@@ -74,19 +78,21 @@ func (p *Pool) Status() Status {
 		g := p.groups[i]
 		s.Groups[i] = GroupStatus{
 			Zone: described.Zone, Cluster: described.Cluster, Cost: g.cost, Home: i == 0, Endpoints: len(g.members),
-			Usable: g.usable, RTT: time.Duration(g.rtt.Load()), Drained: g.drained,
+			Ready: len(g.ready), Usable: g.usable, RTT: time.Duration(g.rtt.Load()), Drained: g.drained,
+			Tier: described.Tier, Panics: g.panics,
 		}
 		if i < len(d.Groups) {
 			s.Groups[i].GroupStatus = d.Groups[i]
 		}
 	}
 	for i, m := range p.members {
-		target := m.target
-		target.Home = m.home
 		s.Endpoints[i] = EndpointStatus{
-			Target: target, Group: m.group, InFlight: m.inFlight(),
-			Slowdown: float64(m.weight.Load()) / weightOne,
-			Out:      m.standing.Load() != serving, Until: m.health.Until, Ejections: m.health.Total, Drained: m.drained,
+			Target: m.target, Group: m.group, InFlight: m.inFlight(),
+			Slowdown: float64(m.weight.Load()) / weightOne, Ramp: 1,
+			Out: m.standing.Load() != serving, Until: m.health.Until, Ejections: m.health.Total, Drained: m.drained,
+		}
+		if ramp := m.ramp.Load(); ramp > 0 {
+			s.Endpoints[i].Ramp = float64(ramp) / rampOne
 		}
 	}
 	return s

@@ -54,7 +54,7 @@ func (t *Ticket) Answer(now time.Duration, o Outcome) {
 		t.endpoint.succeed(min(latency, limit), found)
 	case o.Failed():
 		t.failed = true
-		t.endpoint.fail(now, found)
+		t.endpoint.fail(now, found, o)
 	case latency > limit:
 		t.endpoint.despair(found)
 	}
@@ -63,9 +63,9 @@ func (t *Ticket) Answer(now time.Duration, o Outcome) {
 	}
 }
 
-// Close records that the attempt is over and no longer occupies the endpoint. An outcome that failed counts one more
-// failed sample (a stream that broke after its headers); it does not count twice if Answer was told of a failure already.
-// Without an Answer before it, Close answers too.
+// Close records that the attempt is over and no longer occupies the endpoint. A failure counts one more failed sample
+// (a stream that broke after its headers); it does not count twice if Answer already told of one. Without an Answer
+// before it, Close answers too.
 func (t *Ticket) Close(now time.Duration, o Outcome) {
 	if t.endpoint == nil || t.closed {
 		return
@@ -74,7 +74,7 @@ func (t *Ticket) Close(now time.Duration, o Outcome) {
 	if !t.answered {
 		t.Answer(now, o)
 	} else if o.Failed() && !t.failed {
-		t.endpoint.fail(now, inTime)
+		t.endpoint.fail(now, inTime, o)
 	}
 	t.endpoint.flow.Add(finishOne)
 }

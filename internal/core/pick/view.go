@@ -6,7 +6,9 @@ import "slices"
 type view struct {
 	routes  []route // in use, with their shares of the interval [0, 2^32)
 	reserve []route // the other groups in waterfall order, for when no route has anyone who serves
+	parts   []part  // of the same interval, for requests with a key; with the same shares
 	shed    bool    // positions beyond the last route are to be rejected
+	strict  bool    // who sits out is not used, not even if all do
 	split   bool    // there is a choice between routes or shedding
 	// sampled takes positions at random: with many requests chance is fair enough, and the sequence, which makes few
 	// requests keep to the shares exactly, would be one word that all processors write.
@@ -18,8 +20,13 @@ type route struct {
 	end      uint64 // of the route's part of [0, 2^32)
 	group    *group
 	ring     *ring       // for requests that start now
-	picker   picker      // over serving; nil if that is empty
-	serving  []*endpoint // who served when the view was made
+	revision int         // of what the picker was made of
+	panics   bool        // who sits out is used like everybody
+	hashes   bool        // the picker is over covered, whoever of them serves, and tells who owns a key
+	covered  []int       // indexes of members
+	picker   picker      // over serving, if it does not hash; nil if there is nobody
+	walker   walker      // the picker, if it is one
+	serving  []*endpoint // who served when the view was made; in a panic all
 	due      []*endpoint // who waits for a trial
 	everyone []*endpoint // those and the ones that sit out, or are drained
 	failing  bool        // a retry is better off elsewhere
@@ -35,31 +42,57 @@ func (v *view) at(position uint64) *route {
 	return nil
 }
 
-// equal tells whether requests would notice the difference.
+// keyed gives the route of a key's place in [0, 2^32); nil where requests are to be shed.
+func (v *view) keyed(position uint64) *route {
+	for i := range v.parts {
+		if p := &v.parts[i]; position < p.end {
+			if p.group == nil {
+				return nil
+			}
+			return &v.routes[p.route]
+		}
+	}
+	return nil
+}
+
+// equal tells whether requests would notice the difference. The parts follow from the routes.
 func (v *view) equal(o *view) bool {
 	same := func(a, b route) bool {
 		return a.end == b.end && a.failing == b.failing && a.sameEndpoints(&b)
 	}
-	return v.shed == o.shed && v.sampled == o.sampled && v.split == o.split &&
+	return v.shed == o.shed && v.sampled == o.sampled && v.split == o.split && v.strict == o.strict &&
 		slices.EqualFunc(v.routes, o.routes, same) && slices.EqualFunc(v.reserve, o.reserve, same)
 }
 
 // sameEndpoints tells whether both routes have the same group with the same endpoints in the same standing.
 func (r *route) sameEndpoints(o *route) bool {
-	return r.group == o.group && r.ring == o.ring && slices.Equal(r.serving, o.serving) &&
-		slices.Equal(r.due, o.due) && slices.Equal(r.everyone, o.everyone)
+	return r.group == o.group && r.ring == o.ring && r.revision == o.revision && r.panics == o.panics &&
+		slices.Equal(r.serving, o.serving) && slices.Equal(r.due, o.due) &&
+		slices.Equal(r.everyone, o.everyone) && r.sameTable(o)
 }
 
-// find looks for the previous view's route of the same endpoints, so that slices and picker need not be made again.
-func (v *view) find(r *route) *route {
+// sameTable tells whether a hashing picker of one is good for the other.
+func (r *route) sameTable(o *route) bool {
+	return r.hashes == o.hashes && r.group == o.group && r.revision == o.revision && slices.Equal(r.covered, o.covered)
+}
+
+// find looks for the previous view's route that is the same in that respect, so that slices and picker need not be made
+// again.
+func (v *view) find(r *route, same func(r, o *route) bool) *route {
 	for _, routes := range [][]route{v.routes, v.reserve} {
 		for i := range routes {
-			if routes[i].sameEndpoints(r) {
+			if same(&routes[i], r) {
 				return &routes[i]
 			}
 		}
 	}
 	return nil
+}
+
+// takes tells whether an endpoint may have a request.
+func (r *route) takes(e *endpoint) bool {
+	s := e.standing.Load()
+	return s == serving || r.panics && s != gone
 }
 
 // choice is an endpoint, the route it was found on, and whether this request is its trial.
@@ -73,10 +106,20 @@ type choice struct {
 type query struct {
 	random, key uint64
 	avoid       []uint32
+	route       *route // where it looks
 }
 
 func (q *query) accepts(e *endpoint) bool {
-	return e.standing.Load() == serving && !slices.Contains(q.avoid, e.id)
+	return q.route.takes(e) && !slices.Contains(q.avoid, e.id)
+}
+
+// walker is a picker that knows who comes after an endpoint that does not do: the next on the ring, another probe of the
+// table.
+type walker interface {
+	picker
+	// next gives the first endpoint in the picker's own order that the query accepts; nil if it accepts none. It takes a
+	// copy: what an interface's method is given the address of is garbage.
+	next(q query) *endpoint
 }
 
 // search finds an endpoint when the straight way is not open: somebody on the route is due for a trial, the request is
@@ -84,10 +127,8 @@ func (q *query) accepts(e *endpoint) bool {
 // endpoints failed looks for another group: a zone that has just gone is not known to fail before the next tick.
 func (v *view) search(r *route, q query) (choice, bool) {
 	if len(q.avoid) == 0 {
-		for _, e := range r.due {
-			if e.standing.CompareAndSwap(due, trying) {
-				return choice{route: r, endpoint: e, trial: true}, true
-			}
+		if e := r.trial(&q); e != nil {
+			return choice{route: r, endpoint: e, trial: true}, true
 		}
 	}
 	if len(q.avoid) > 1 || len(q.avoid) > 0 && r.failing {
@@ -104,7 +145,27 @@ func (v *view) search(r *route, q query) (choice, bool) {
 		}
 		q.avoid = nil
 	}
+	if v.strict {
+		return choice{}, false
+	}
 	return v.resort(r, &q)
+}
+
+// trial gives an endpoint that waits for one, if this request is to be it. Where keys belong to endpoints only a key of
+// its own will do: others would move twice.
+func (r *route) trial(q *query) *endpoint {
+	if r.hashes && len(r.due) > 0 {
+		if e := r.picker.pick(q.random, q.key); e.standing.CompareAndSwap(due, trying) {
+			return e
+		}
+		return nil
+	}
+	for _, e := range r.due {
+		if e.standing.CompareAndSwap(due, trying) {
+			return e
+		}
+	}
+	return nil
 }
 
 // elsewhere looks for another group that does not fail, cheapest first.
@@ -149,12 +210,16 @@ func (v *view) resort(r *route, q *query) (choice, bool) {
 	return choice{}, false
 }
 
-// next gives an acceptable endpoint of the route: the picker's, or else the next one around the circle from a place
-// that depends on the key, so that a request with a key finds the same substitute each time.
+// next gives an acceptable endpoint of the route: the picker's, or else the one that follows in the picker's own order, or
+// around the circle from a place that depends on the key, so that a request with a key finds the same substitute each time.
 func (r *route) next(q *query) *endpoint {
 	n := uint64(len(r.serving))
 	if n == 0 {
 		return nil
+	}
+	q.route = r
+	if r.walker != nil {
+		return r.walker.next(*q)
 	}
 	if e := r.picker.pick(q.random, q.key); q.accepts(e) {
 		return e

@@ -9,9 +9,9 @@ import (
 
 // ward is what the endpoints of a pool share about health.
 type ward struct {
-	rules   health.Config
-	allowed atomic.Int64 // how many may sit out at once
-	out     atomic.Int64 // how many do, those on trial included
+	rules   atomic.Pointer[health.Config] // with defaults
+	allowed atomic.Int64                  // how many may sit out at once
+	out     atomic.Int64                  // how many do, those on trial included
 }
 
 // admit takes one of the places for those who sit out, if there is one.
@@ -31,21 +31,38 @@ func (w *ward) discharge() { w.out.Add(-1) }
 
 // nurse ends and begins pauses.
 func (p *Pool) nurse(now, elapsed time.Duration) {
-	rules := p.ward.rules
+	rules := *p.ward.rules.Load()
 	var all health.Tally
 	for _, m := range p.members {
-		m.health.Observe(rules, now, elapsed, health.Tally{
-			OK: float64(m.did.ok + m.did.lateOK), Failed: float64(m.did.failed + m.did.lateFailed),
-		})
+		did := health.Tally{OK: float64(m.did.ok + m.did.lateOK), Failed: float64(m.did.failed + m.did.lateFailed)}
+		m.health.Observe(rules, now, elapsed, did)
+		m.interval = m.interval.Add(did)
 		all = all.Add(m.health.Recent)
 	}
+	p.detect(now, rules.Outliers)
 	for _, m := range p.members {
 		if m.standing.Load() == serving && !m.health.Out && m.health.FailsOften(rules, all.Without(m.health.Recent)) {
-			m.eject(now)
+			m.eject(now, health.ByRules)
 		}
 		p.settle(m, now)
 	}
 	p.spare(now)
+}
+
+// detect ends the turns of outliers, once in an interval.
+func (p *Pool) detect(now time.Duration, o *health.Outliers) {
+	if o == nil || now-p.detected < o.Interval {
+		return
+	}
+	p.detected = now
+	p.tallies = resize(p.tallies, len(p.members))
+	for i, m := range p.members {
+		p.tallies[i] = m.interval
+		m.interval = health.Tally{}
+	}
+	for _, i := range o.Outlying(p.tallies) {
+		p.members[i].eject(now, health.ByPolicy)
+	}
 }
 
 // spare calls endpoints back where too many sit out. Of the pool no more than the rules allow may. Of a group the same
@@ -57,6 +74,7 @@ func (p *Pool) spare(now time.Duration) {
 			break
 		}
 	}
+	rules := p.ward.rules.Load()
 	for i, g := range p.groups {
 		p.inGroup = p.inGroup[:0]
 		sitOut := 0
@@ -66,7 +84,7 @@ func (p *Pool) spare(now time.Duration) {
 				sitOut++
 			}
 		}
-		for sitOut > p.ward.rules.Allowed(len(g.members)) && !p.wellBeyond(i) && p.recall(p.inGroup, now) {
+		for sitOut > rules.Allowed(len(g.ready)) && !p.wellBeyond(i) && p.recall(p.inGroup, now) {
 			sitOut--
 		}
 	}
@@ -94,14 +112,14 @@ func (p *Pool) settle(m *member, now time.Duration) {
 		at := time.Duration(m.outAt.Load())
 		// The time it went out is later than the start of the pause on record only if the trial has failed since.
 		if !m.health.Out || at >= m.health.Until {
-			m.health.Eject(p.ward.rules, at, p.random())
+			m.health.Eject(*p.ward.rules.Load(), health.Cause(m.cause.Load()), at, p.random()) //nolint:gosec // a Cause.
 		}
 		if now >= m.health.Until {
 			m.standing.CompareAndSwap(out, due)
 		}
 	case due:
 		// No request came by to try it, so nobody needs it; it must not hold a place that others may need.
-		if now >= m.health.Until+p.ward.rules.MaxPause {
+		if now >= m.health.Until+p.ward.rules.Load().MaxPause {
 			m.restore()
 		}
 	}

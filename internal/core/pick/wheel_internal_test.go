@@ -136,10 +136,11 @@ func TestWheelServesTheEndpointsItIsGiven(t *testing.T) {
 // seek looks for a key's endpoint as a view does.
 func seek(t *testing.T, p picker, q query) *endpoint {
 	t.Helper()
-	w, ok := p.(interface{ next(q query) *endpoint })
+	w, ok := p.(walker)
 	if !ok {
 		t.Fatalf("%T does not know its keys", p)
 	}
+	q.route = new(route)
 	return w.next(q)
 }
 
@@ -239,15 +240,13 @@ func TestHashingAllocatesNothing(t *testing.T) {
 	avoid := []uint32{1, 2}
 	for name, c := range hashing() {
 		endpoints := crowd(many(50))
-		p := newPicker(c, endpoints, new(turn)).(interface {
-			picker
-			next(q query) *endpoint
-		})
+		p := newPicker(c, endpoints, new(turn)).(walker)
+		looks := new(route)
 		endpoints[7].standing.Store(out)
 		if n := testing.AllocsPerRun(1000, func() {
 			key := random.Uint64()
 			p.pick(0, key)
-			p.next(query{key: key, avoid: avoid})
+			p.next(query{key: key, avoid: avoid, route: looks})
 		}); n != 0 {
 			t.Errorf("%s: %v allocations in a pick and a search, want 0", name, n)
 		}

@@ -1,0 +1,105 @@
+package pick
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Prepared is a Config and the endpoints it is for, with what takes long to make: the lookup tables of hashing
+// algorithms. It is immutable; any number of pools may take it over.
+type Prepared struct {
+	config  Config
+	targets []Target // each address once, as it was named first
+	make    maker
+	lookups map[groupKey]lookup
+}
+
+// Prepare makes what Apply takes over. It may take long for an algorithm with large tables, and needs no pool, so that it
+// can be called on any goroutine.
+func Prepare(c Config, targets []Target) *Prepared { return prepare(c, targets, c.tables()) }
+
+func prepare(c Config, targets []Target, make maker) *Prepared {
+	x := &Prepared{config: c, targets: distinct(targets), make: make}
+	if make != nil {
+		x.lookups = lookups(x.targets, make)
+	}
+	return x
+}
+
+// distinct gives each address once: an endpoint that two slices name is one endpoint.
+func distinct(targets []Target) []Target {
+	seen := make(map[netip.AddrPort]bool, len(targets))
+	once := make([]Target, 0, len(targets))
+	for _, t := range targets {
+		if !seen[t.Addr] {
+			seen[t.Addr] = true
+			once = append(once, t)
+		}
+	}
+	return once
+}
+
+// table is what a hashing algorithm finds endpoints by. It knows them by their place in the list that it was made of.
+type table interface {
+	// over gives the picker that finds these endpoints, which stand where the targets of the table stood.
+	over(endpoints []*endpoint) picker
+}
+
+// maker makes the table of some targets, at least one. It is nil for algorithms that have none.
+type maker func([]Target) table
+
+// tables gives the maker of the algorithm's tables.
+func (c *Config) tables() maker {
+	return nil // of the algorithms that there are none needs a table
+}
+
+// lookup is the table of a group with all that may serve there.
+type lookup struct {
+	ready []int // indexes into Prepared.targets, rising
+	table table
+}
+
+// lookups makes the table of each group. All that are ready are in it, whoever sits out, so that a pause moves the keys of
+// one endpoint and builds nothing.
+func lookups(targets []Target, make maker) map[groupKey]lookup {
+	all := map[groupKey]lookup{}
+	for i, t := range targets {
+		if !t.Unready {
+			l := all[keyOf(&t)]
+			l.ready = append(l.ready, i)
+			all[keyOf(&t)] = l
+		}
+	}
+	for key, l := range all {
+		l.table = make(at(targets, l.ready))
+		all[key] = l
+	}
+	return all
+}
+
+// at gives the elements at those indexes.
+func at[T any](all []T, indexes []int) []T {
+	some := make([]T, 0, len(indexes))
+	for _, i := range indexes {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// hashed gives the picker of a hashing algorithm for a group's members, by index: from the table that was prepared, or
+// from one made now for a part of the group. It is nil without members.
+func (p *Pool) hashed(g *group, members []int) picker {
+	if len(members) == 0 {
+		return nil
+	}
+	x := p.prepared
+	t := x.lookups[g.key].table
+	if t == nil || !slices.Equal(x.lookups[g.key].ready, members) {
+		t = x.make(at(x.targets, members))
+	}
+	endpoints := make([]*endpoint, 0, len(members))
+	for _, i := range members {
+		endpoints = append(endpoints, p.members[i].endpoint)
+	}
+	return t.over(endpoints)
+}
