@@ -30,7 +30,7 @@ func (e ending) outcome(status int) pick.Outcome {
 	case clientGone, clientBroke:
 		return pick.Canceled
 	default:
-		return pick.Failure
+		return pick.LocalError
 	}
 }
 
@@ -38,8 +38,11 @@ func (e ending) outcome(status int) pick.Outcome {
 // 501 and 505 speak of the request, as does every other 4xx; 507 and 508 of the resource.
 func outcomeOfStatus(status int) pick.Outcome {
 	switch status {
-	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
-		http.StatusGatewayTimeout, http.StatusTooManyRequests:
+	case http.StatusInternalServerError:
+		return pick.ServerError
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return pick.GatewayError
+	case http.StatusTooManyRequests:
 		return pick.Failure
 	default:
 		return pick.Success
@@ -81,10 +84,15 @@ func parseGRPCStatus(field string) GRPCStatus {
 
 // outcome is what a call's status says about the endpoint. UNKNOWN is what servers send for an error without a status,
 // so it is gRPC's 500; ABORTED speaks of a conflict between clients and is none of the endpoint's fault; a call that
-// ends without a status was broken.
+// ends without a status was broken by its server. The kinds of failure are those of the HTTP statuses that gRPC's own
+// mapping names: 503 for UNAVAILABLE, 504 for DEADLINE_EXCEEDED, 429 for RESOURCE_EXHAUSTED.
 func (s GRPCStatus) outcome() pick.Outcome {
 	switch s {
-	case grpcUnknown, grpcDeadlineExceeded, grpcResourceExhausted, grpcInternal, grpcUnavailable, grpcDataLoss, NoStatus:
+	case grpcUnavailable, grpcDeadlineExceeded:
+		return pick.GatewayError
+	case grpcUnknown, grpcInternal, grpcDataLoss, NoStatus:
+		return pick.ServerError
+	case grpcResourceExhausted:
 		return pick.Failure
 	case grpcCanceled:
 		return pick.Canceled

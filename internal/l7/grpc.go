@@ -52,7 +52,7 @@ func (c *grpcCall) end(fault *copyFault) {
 	x.done.Status = parseGRPCStatus(status)
 	switch {
 	case fault != nil:
-		x.done.Outcome = pick.Failure
+		x.done.Outcome = pick.LocalError
 		if fault.client || x.r.Context().Err() != nil && !x.isDeadlineNear() {
 			x.done.Outcome = pick.Canceled
 		}

@@ -107,7 +107,7 @@ func TestATimeThatEndsAfterTheHeadCutsTheResponse(t *testing.T) {
 	if text, err := io.ReadAll(resp.Body); err == nil {
 		t.Errorf("got %q and an orderly end", text)
 	}
-	if saw := p.saw.next(t); saw.Outcome != pick.Failure || saw.Code != 200 {
+	if saw := p.saw.next(t); saw.Outcome != pick.LocalError || saw.Code != 200 {
 		t.Errorf("reported %+v", saw)
 	}
 }

@@ -48,7 +48,7 @@ func (x *exchange) lastWord(ctx context.Context, fault *copyFault) pick.Outcome 
 	if fault == nil {
 		return x.done.Outcome
 	}
-	x.done.Outcome = pick.Failure
+	x.done.Outcome = pick.LocalError
 	if fault.client || x.r.Context().Err() != nil && !errors.Is(context.Cause(ctx), errRequestOver) {
 		x.done.Outcome = pick.Canceled
 	}

@@ -45,12 +45,11 @@ func TestWhatBeginsLikeHTTP(t *testing.T) {
 }
 
 func TestOutcomesByStatus(t *testing.T) {
-	failures := map[int]bool{500: true, 502: true, 503: true, 504: true, 429: true}
+	failures := map[int]pick.Outcome{
+		500: pick.ServerError, 502: pick.GatewayError, 503: pick.GatewayError, 504: pick.GatewayError, 429: pick.Failure,
+	}
 	for status := 200; status < 600; status++ {
-		want := pick.Success
-		if failures[status] {
-			want = pick.Failure
-		}
+		want := failures[status] // or Success
 		if got := l7.OutcomeOfStatus(status); got != want {
 			t.Errorf("%d: got %v, want %v", status, got, want)
 		}
@@ -59,10 +58,10 @@ func TestOutcomesByStatus(t *testing.T) {
 
 func TestOutcomesByGRPCStatus(t *testing.T) {
 	for field, want := range map[string]pick.Outcome{
-		"0": pick.Success, "1": pick.Canceled, "2": pick.Failure, "3": pick.Success, "4": pick.Failure, "5": pick.Success,
+		"0": pick.Success, "1": pick.Canceled, "2": pick.ServerError, "3": pick.Success, "4": pick.GatewayError, "5": pick.Success,
 		"6": pick.Success, "7": pick.Success, "8": pick.Failure, "9": pick.Success, "10": pick.Success, "11": pick.Success,
-		"12": pick.Success, "13": pick.Failure, "14": pick.Failure, "15": pick.Failure, "16": pick.Success,
-		"": pick.Failure, "17": pick.Failure, "x": pick.Failure, "-1": pick.Failure,
+		"12": pick.Success, "13": pick.ServerError, "14": pick.GatewayError, "15": pick.ServerError, "16": pick.Success,
+		"": pick.ServerError, "17": pick.ServerError, "x": pick.ServerError, "-1": pick.ServerError,
 	} {
 		if got := l7.OutcomeOfGRPC(field); got != want {
 			t.Errorf("%q: got %v, want %v", field, got, want)

@@ -212,7 +212,7 @@ func TestABrokenResponseIsNotTakenForAWholeOne(t *testing.T) {
 		if err == nil || string(text) != "half" {
 			t.Errorf("%q: got %q, %v", sent, text, err)
 		}
-		if got := p.saw.next(t); got.Outcome != pick.Failure || got.Code != 200 {
+		if got := p.saw.next(t); got.Outcome != pick.LocalError || got.Code != 200 {
 			t.Errorf("%q: reported %+v", sent, got)
 		}
 	}

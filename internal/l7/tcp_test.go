@@ -86,7 +86,7 @@ func TestATCPClientWithoutAnEndpointIsReset(t *testing.T) {
 		if err == nil {
 			t.Error("got an orderly end")
 		}
-		if got := p.saw.next(t); got.Outcome != pick.Failure || got.Reason == "" {
+		if got := p.saw.next(t); !got.Outcome.Failed() || got.Reason == "" {
 			t.Errorf("reported %+v", got)
 		}
 	}
@@ -102,7 +102,7 @@ func TestATCPEndpointThatBreaksIsAFailure(t *testing.T) {
 	if _, err := io.ReadAll(conn); err == nil {
 		t.Log("the client saw an orderly end") // allowed: a reset is not always seen as one
 	}
-	if got := p.saw.next(t); got.Outcome != pick.Failure {
+	if got := p.saw.next(t); got.Outcome != pick.LocalError {
 		t.Errorf("reported %+v", got)
 	}
 }

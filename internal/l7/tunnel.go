@@ -89,7 +89,7 @@ func (t *tunnel) outcome() pick.Outcome {
 	defer t.mu.Unlock()
 	switch t.broken {
 	case theEndpoint:
-		return pick.Failure
+		return pick.LocalError
 	case theClient:
 		return pick.Canceled
 	default:

@@ -16,7 +16,7 @@ func (x *exchange) switchProtocols(a *attempt) {
 	agreed := upgradeOf(resp.Header)
 	if !ok || x.upgrade == "" || !strings.EqualFold(agreed, x.upgrade) {
 		_ = resp.Body.Close()
-		x.settle(pick.Failure)
+		x.settle(pick.ServerError)
 		x.refuse(reason.EndpointReset) // an answer that was not asked for is none
 		return
 	}
