@@ -170,19 +170,26 @@ func (x *exchange) judge(ctx context.Context, err error) ending {
 		return clientBroke
 	case errors.Is(cause, errNoResponse):
 		return timedOut
-	case errors.Is(cause, errRequestOver), x.isDeadlineNear():
+	case errors.Is(cause, errRequestOver):
 		return overdue
 	case x.r.Context().Err() != nil:
+		if x.isDeadlineNear() {
+			return overdue
+		}
 		return clientGone
 	default:
-		return endingOf(err)
+		e := endingOf(err)
+		if e == reset && x.isDeadlineNear() {
+			return overdue
+		}
+		return e
 	}
 }
 
-// isDeadlineNear tells a gRPC client that cancels since its deadline is there from one that changed its mind: the former
-// comes a little before ours, which began later.
+// isDeadlineNear tells a gRPC client or endpoint that cancels since the deadline is there from one that does for another
+// reason: their deadline comes a little before or after ours, which began at another time.
 func (x *exchange) isDeadlineNear() bool {
-	if x.done.Protocol != GRPC || x.r.Context().Err() == nil {
+	if x.done.Protocol != GRPC {
 		return false
 	}
 	deadline := parseGRPCTimeout(x.r.Header.Get("Grpc-Timeout"))
