@@ -24,12 +24,11 @@ func (r *running) listen(a netip.AddrPort, p *pool) (*listener, error) {
 	protocol := protocolOf(&p.wanted)
 	server, err := l7.Listen(a, l7.Options{
 		Protocol: protocol,
-		Pool:     p.pool,
+		Lanes:    &l7.Lanes{Default: &l7.Lane{Pool: p.pool, Observer: p.observer}},
 		Clock:    r.agent.clock,
 		Limits:   r.agent.config.Limits,
 		Timeouts: r.agent.config.Timeouts,
 		Retry:    r.agent.config.Retry,
-		Observer: p.observer,
 		Logger:   r.agent.logger.With("service", p.wanted.key.service, "address", a),
 	})
 	if err != nil {

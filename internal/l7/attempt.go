@@ -152,6 +152,7 @@ func (a *attempt) header() http.Header {
 	const added = 6 // the fields that may come below, so that the map need not grow
 	h := make(http.Header, len(r.Header)+added)
 	copyEndToEnd(h, r.Header)
+	delete(h, FilterStateField)
 	if hasToken(r.Header["Te"], "trailers") {
 		h["Te"] = []string{"trailers"} // gRPC needs it, and it holds for this proxy's next hop as well
 	}

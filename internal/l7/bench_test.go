@@ -20,7 +20,7 @@ func BenchmarkGet(b *testing.B) {
 	direct := &url.URL{Scheme: "http", Host: endpoint.String()}
 	b.Run("path=direct", func(b *testing.B) { get(b, direct.String()) })
 	b.Run("path=weir", func(b *testing.B) {
-		get(b, start(b, l7.Options{Observer: nobody{}}, endpoint).url)
+		get(b, start(b, l7.Options{Lanes: only(poolOf(endpoint), nil)}).url)
 	})
 	b.Run("path=ReverseProxy", func(b *testing.B) {
 		proxy := &httputil.ReverseProxy{
@@ -52,8 +52,3 @@ func get(b *testing.B, url string) {
 		}
 	})
 }
-
-type nobody struct{}
-
-func (nobody) Request(l7.Result) {}
-func (nobody) Connections(int)   {}

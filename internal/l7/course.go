@@ -1,15 +1,18 @@
 package l7
 
 import (
+	"net/http"
+	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
-// policy is what all requests of a server share: where endpoints come from, and what retries they may have.
-type policy struct {
-	pool   *pick.Pool
+// shared is what all requests of a server share: where endpoints come from, and what retries they may have.
+type shared struct {
+	lanes  atomic.Pointer[Lanes]
 	clock  func() time.Duration
 	retry  Retry
 	budget *budget
@@ -18,7 +21,9 @@ type policy struct {
 // course is the way of one request from endpoint to endpoint, until one answers or going on makes no sense. It knows no
 // protocol: an engine asks for an endpoint, carries the bytes and says how the attempt ended. One goroutine at a time.
 type course struct {
-	*policy
+	*shared
+	lane     *Lane // for good, whatever Follow brings
+	key      key   // every attempt has the same
 	start    time.Duration
 	ticket   pick.Ticket // of the attempt under way, or the last one
 	open     bool        // ticket was not closed
@@ -27,15 +32,22 @@ type course struct {
 	tried    [maxAttempts]uint32
 }
 
-func (p *policy) begin() course {
-	now := p.clock()
-	p.budget.request(now)
-	return course{policy: p, start: now}
+func (s *shared) begin(client netip.Addr) course {
+	now := s.clock()
+	s.budget.request(now)
+	return course{shared: s, lane: s.lanes.Load().of(client), start: now}
+}
+
+// hash makes the request's key, or the TCP connection's if r is nil, if its lane asks for one. Call it once, before next.
+func (c *course) hash(from *client, r *http.Request) {
+	if !c.lane.Hash.IsEmpty() {
+		c.key = c.lane.Hash.key(from, r)
+	}
 }
 
 // next asks the pool for an endpoint that was not tried yet. The empty reason means that there is one.
 func (c *course) next() reason.Code {
-	ticket, verdict := c.pool.Pick(c.clock(), pick.Request{Avoid: c.tried[:c.attempts]})
+	ticket, verdict := c.pick(c.clock())
 	switch verdict {
 	case pick.Picked:
 		c.adopt(ticket)
@@ -45,6 +57,11 @@ func (c *course) next() reason.Code {
 	default:
 		return reason.NoEndpoints
 	}
+}
+
+// pick asks for an endpoint that was not tried yet.
+func (c *course) pick(now time.Duration) (pick.Ticket, pick.Verdict) {
+	return c.lane.Pool.Pick(now, pick.Request{Key: c.key.hash, HasKey: c.key.ok, Avoid: c.tried[:c.attempts]})
 }
 
 func (c *course) adopt(ticket pick.Ticket) {
@@ -66,7 +83,7 @@ func (c *course) again(e ending, status int) bool {
 	if !c.budget.withdraw(now) {
 		return false
 	}
-	ticket, verdict := c.pool.Pick(now, pick.Request{Avoid: c.tried[:c.attempts]})
+	ticket, verdict := c.pick(now)
 	if verdict != pick.Picked {
 		return false
 	}

@@ -17,6 +17,7 @@ import (
 type exchange struct {
 	*web
 	course
+	gate    *gate
 	w       http.ResponseWriter
 	r       *http.Request
 	rc      *http.ResponseController
@@ -50,6 +51,7 @@ func (x *exchange) classify() {
 
 // run sends the request to endpoint after endpoint until one answers.
 func (x *exchange) run() {
+	x.hash(x.gate.client, x.r)
 	if code := x.next(); code != "" {
 		x.refuse(code)
 		return
@@ -96,18 +98,15 @@ func (x *exchange) arrived() {
 func (x *exchange) finish() {
 	x.arrived()
 	x.settle(pick.Canceled) // does nothing unless a fault of our own left the ticket open
-	g := x.gate(x.r)
-	if g != nil {
-		g.upgrading.Store(false)
-	}
+	x.gate.upgrading.Store(false)
 	if x.body != nil {
 		var all bool
-		if x.done.In, all = x.body.close(); !all && x.r.ProtoMajor == 1 && g != nil {
-			g.hangUp() // net/http would wait for the rest, and so would a reader that is under way
+		if x.done.In, all = x.body.close(); !all && x.r.ProtoMajor == 1 {
+			x.gate.hangUp() // net/http would wait for the rest, and so would a reader that is under way
 		}
 	}
 	x.result(&x.done)
-	x.options.Observer.Request(x.done)
+	x.lane.observer().Request(x.done)
 }
 
 // bounded gives the request its time: the server's limit and, for gRPC, the deadline that the client named.
@@ -130,7 +129,9 @@ func (x *exchange) prepareBody() {
 	}
 	x.trailer = make(http.Header, len(x.r.Trailer))
 	for name := range x.r.Trailer {
-		x.trailer[name] = nil // announced; the values come last
+		if name != FilterStateField {
+			x.trailer[name] = nil // announced; the values come last
+		}
 	}
 	x.body = &body{
 		source:  x.r.Body,
@@ -148,7 +149,7 @@ func (x *exchange) prepareBody() {
 // endTrailer copies the request's trailer, announced or not, but for what frames a message.
 func (x *exchange) endTrailer() {
 	for name, values := range x.r.Trailer {
-		if name != "Content-Length" && name != "Host" && !isHopByHop(name) {
+		if name != "Content-Length" && name != "Host" && name != FilterStateField && !isHopByHop(name) {
 			x.trailer[name] = values
 		}
 	}
@@ -206,8 +207,8 @@ func (x *exchange) clientFault() reason.Code {
 	if err == nil {
 		return ""
 	}
-	if g := x.gate(x.r); g != nil && g.refusal() != "" {
-		return g.refusal() // asked there, since net/http has its own words for a broken trailer
+	if refused := x.gate.refusal(); refused != "" {
+		return refused // asked there, since net/http has its own words for a broken trailer
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return reason.BodyTimeout
@@ -230,6 +231,7 @@ func (x *exchange) refuse(code reason.Code) {
 	}
 	h := x.w.Header()
 	clear(h)
+	addCookies(h, x.key.cookies)
 	h.Set("Weir-Reason", string(code))
 	if x.done.Protocol == GRPC || x.options.Protocol == GRPC && x.r.ProtoMajor == 2 {
 		x.done.Status, x.done.Code = r.grpc, http.StatusOK

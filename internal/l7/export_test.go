@@ -43,3 +43,17 @@ func ParseGRPCTimeout(field string) time.Duration { return parseGRPCTimeout(fiel
 
 // DetectBytes is protocolOfBytes.
 func DetectBytes(b string) (Protocol, bool) { return protocolOfBytes([]byte(b)) }
+
+// HashClient is what rules know of a client's connection.
+type HashClient struct {
+	Number        uint64
+	Remote, Local netip.AddrPort
+	IsFilter      bool
+}
+
+// HashedBy gives the key that rules make of a request, or of a TCP connection if r is nil, and the cookies that they
+// generate.
+func HashedBy(h *HashRules, c HashClient, r *http.Request) (sum uint64, ok bool, cookies []string) {
+	k := h.key(&client{number: c.Number, remote: c.Remote, local: c.Local, isFilter: c.IsFilter}, r)
+	return k.hash, k.ok, k.cookies
+}

@@ -23,6 +23,7 @@ import (
 // Read is for one goroutine at a time; deadlines and Close may be set from others, as net/http does.
 type gate struct {
 	net.Conn
+	client   *client
 	framer   framer
 	timeouts Timeouts
 	closed   func()      // called once; set before the gate is used

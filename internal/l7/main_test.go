@@ -72,16 +72,19 @@ type proxy struct {
 	url  string
 }
 
-// start serves endpoints until the test ends.
+// only are the lanes where all clients have one.
+func only(pool *pick.Pool, observer l7.Observer) *l7.Lanes {
+	return &l7.Lanes{Default: &l7.Lane{Pool: pool, Observer: observer}}
+}
+
+// start serves endpoints until the test ends. What happens on lanes that o brings is not recorded.
 func start(tb testing.TB, o l7.Options, endpoints ...netip.AddrPort) *proxy {
 	tb.Helper()
-	if o.Pool == nil {
-		o.Pool = poolOf(endpoints...)
+	p := &proxy{saw: newRecorder()}
+	if o.Lanes == nil {
+		o.Lanes = only(poolOf(endpoints...), p.saw)
 	}
-	p := &proxy{pool: o.Pool, saw: newRecorder()}
-	if o.Observer == nil {
-		o.Observer = p.saw
-	}
+	p.pool = o.Lanes.Default.Pool
 	server, err := l7.Listen(netip.MustParseAddrPort("127.0.0.1:0"), o)
 	if err != nil {
 		tb.Fatal(err)

@@ -2,22 +2,22 @@ package l7
 
 import (
 	"log/slog"
+	"net/netip"
 	"time"
-
-	"github.com/weir-lb/weir/internal/core/pick"
 )
 
-// Options configure a Server. Only Pool is required; every other zero value is the documented default.
+// Options configure a Server. Only Lanes is required; every other zero value is the documented default.
 type Options struct {
 	Protocol   Protocol
-	Pool       *pick.Pool
-	Clock      func() time.Duration // monotonic, of the same origin as the pool's; nil: since Listen
+	Lanes      *Lanes               // until Follow brings others
+	Clock      func() time.Duration // monotonic, of the same origin as the pools'; nil: since Listen
 	Limits     Limits
 	Timeouts   Timeouts
 	Retry      Retry
 	Forwarding Forwarding
-	Observer   Observer     // nil: nobody
 	Logger     *slog.Logger // nil: silence
+	// TrustedFilters are the clients, such as a gateway or a sidecar, whose FilterStateField is believed. None by default.
+	TrustedFilters []netip.Prefix
 }
 
 // Limits bound what clients may make the proxy hold. 0 is the default, a negative number no limit.
@@ -120,9 +120,6 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		start := time.Now()
 		o.Clock = func() time.Duration { return time.Since(start) }
-	}
-	if o.Observer == nil {
-		o.Observer = noObserver{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

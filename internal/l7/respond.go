@@ -59,6 +59,7 @@ func (x *exchange) lastWord(ctx context.Context, fault *copyFault) pick.Outcome 
 func (x *exchange) writeHead(resp *http.Response) []string {
 	h := x.w.Header()
 	copyEndToEnd(h, resp.Header)
+	addCookies(h, x.key.cookies)
 	x.options.Forwarding.via(h, version(resp.ProtoMajor, resp.ProtoMinor))
 	if _, ok := h["Content-Type"]; !ok {
 		h["Content-Type"] = nil // or net/http would guess one

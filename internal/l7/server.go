@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -17,7 +18,8 @@ import (
 // Server serves one service port. Its methods are safe for concurrent use; Serve is called once.
 type Server struct {
 	options   Options
-	policy    *policy
+	shared    *shared
+	clients   clients
 	listener  net.Listener
 	addr      netip.AddrPort
 	endpoints *endpoints
@@ -36,10 +38,10 @@ type Server struct {
 
 // Listen binds a service port. Serve then serves it.
 //
-// Errors: an address that cannot be bound, with the address and what to do about it; a missing pool.
+// Errors: an address that cannot be bound, with the address and what to do about it; a missing lane or pool.
 func Listen(addr netip.AddrPort, o Options) (*Server, error) {
-	if o.Pool == nil {
-		return nil, errors.New("listen: no pool of endpoints given")
+	if err := o.Lanes.check(); err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(context.Background(), "tcp", addr.String())
@@ -77,15 +79,13 @@ func newServer(listener net.Listener, addr netip.AddrPort, o Options) *Server {
 		refusals: make(chan struct{}, refusalsAtOnce),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.policy = &policy{
-		pool:   s.options.Pool,
-		clock:  s.options.Clock,
-		retry:  s.options.Retry,
-		budget: newBudget(s.options.Retry),
-	}
+	s.shared = &shared{clock: s.options.Clock, retry: s.options.Retry, budget: newBudget(s.options.Retry)}
+	s.Follow(s.options.Lanes)
+	s.clients.filters = s.options.TrustedFilters
+	s.clients.last.Store(rand.Uint64()) // or the first connections to all agents would be hashed alike
 	s.endpoints = newEndpoints(s.options.Timeouts)
-	s.web = newWeb(s.policy, &s.options, s.endpoints)
-	s.wire = &wire{policy: s.policy, options: &s.options, endpoints: s.endpoints}
+	s.web = newWeb(s.shared, &s.options, s.endpoints)
+	s.wire = &wire{shared: s.shared, endpoints: s.endpoints}
 	return s
 }
 
@@ -155,40 +155,51 @@ func (s *Server) admit(conn net.Conn) {
 		s.turnAway(conn)
 		return
 	}
-	s.options.Observer.Connections(1)
+	a := &arrival{conn: conn, client: s.clients.know(conn)}
+	a.observer = s.shared.lanes.Load().of(a.client.remote.Addr()).observer()
+	a.observer.Connections(1)
 	switch s.options.Protocol {
 	case Detect:
-		s.running.Go(func() { s.detect(conn) })
+		s.running.Go(func() { s.detect(a) })
 	case TCP:
-		s.running.Go(func() { s.serveTCP(conn, nil) })
+		s.running.Go(func() { s.serveTCP(a, nil) })
 	default:
-		s.serveHTTP(conn, nil)
+		s.serveHTTP(a, nil)
 	}
+}
+
+// arrival is a client connection that was accepted. Its observer is that of its lane at that moment, so that who heard of
+// its beginning hears of its end.
+type arrival struct {
+	conn     net.Conn
+	client   *client
+	observer Observer
 }
 
 // undecided is a client connection that has not said enough to be served.
 type undecided struct{ net.Conn }
 
-func (s *Server) detect(conn net.Conn) {
-	s.open.add(undecided{conn})
-	p, early := detect(conn, s.options.Timeouts.Detect)
-	s.open.remove(undecided{conn})
+func (s *Server) detect(a *arrival) {
+	s.open.add(undecided{a.conn})
+	p, early := detect(a.conn, s.options.Timeouts.Detect)
+	s.open.remove(undecided{a.conn})
 	if p == TCP && !s.stopping.Load() {
-		s.serveTCP(conn, early)
+		s.serveTCP(a, early)
 		return
 	}
-	s.serveHTTP(conn, early)
+	s.serveHTTP(a, early)
 }
 
-func (s *Server) serveTCP(conn net.Conn, early []byte) {
-	s.open.add(conn)
-	defer s.left(conn)
-	s.wire.serve(s.life, conn, early)
+func (s *Server) serveTCP(a *arrival, early []byte) {
+	s.open.add(a.conn)
+	defer s.left(a.conn, a.observer)
+	s.wire.serve(s.life, a, early)
 }
 
-func (s *Server) serveHTTP(conn net.Conn, early []byte) {
-	g := newGate(conn, early, &s.options)
-	g.closed = func() { s.left(g) }
+func (s *Server) serveHTTP(a *arrival, early []byte) {
+	g := newGate(a.conn, early, &s.options)
+	g.client = a.client
+	g.closed = func() { s.left(g, a.observer) }
 	s.open.add(g)
 	if !s.handoff.give(g) {
 		_ = g.Close()
@@ -196,10 +207,10 @@ func (s *Server) serveHTTP(conn net.Conn, early []byte) {
 }
 
 // left accounts for a client connection that is closed.
-func (s *Server) left(c io.Closer) {
+func (s *Server) left(c io.Closer, o Observer) {
 	s.open.remove(c)
 	s.count.Add(-1)
-	s.options.Observer.Connections(-1)
+	o.Connections(-1)
 }
 
 // StopAccepting frees the address: when it returns, another server may listen there. What is open stays open until

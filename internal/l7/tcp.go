@@ -10,20 +10,21 @@ import (
 
 // wire is the engine for raw TCP: one endpoint for each connection, bytes both ways.
 type wire struct {
-	policy    *policy
-	options   *Options
+	shared    *shared
 	endpoints *endpoints
 }
 
 // serve carries one connection to its end and closes it. early was read from it already. ctx bounds the search for an
 // endpoint only.
-func (w *wire) serve(ctx context.Context, near net.Conn, early []byte) {
-	c := w.policy.begin()
+func (w *wire) serve(ctx context.Context, a *arrival, early []byte) {
+	near := a.conn
+	c := w.shared.begin(a.client.remote.Addr())
 	done := Result{Protocol: TCP, Status: NoStatus}
+	c.hash(a.client, nil)
 	defer func() {
 		_ = near.Close()
 		c.result(&done)
-		w.options.Observer.Request(done)
+		c.lane.observer().Request(done)
 	}()
 	far := w.connect(ctx, &c, &done)
 	if far == nil {

@@ -19,7 +19,7 @@ const refusalsAtOnce = 64
 // turnAway refuses a client above the limit of connections: with 503 if it speaks HTTP/1, else with a reset.
 func (s *Server) turnAway(conn net.Conn) {
 	r := refusalFor(reason.ConnectionLimit)
-	s.options.Observer.Request(Result{
+	s.shared.lanes.Load().of(addrPortOf(conn.RemoteAddr()).Addr()).observer().Request(Result{
 		Protocol: s.options.Protocol,
 		Status:   NoStatus,
 		Code:     r.status,

@@ -38,18 +38,15 @@ func (x *exchange) switchProtocols(a *attempt) {
 
 // hijack takes the client's connection over from net/http and tells the client. early is what it sent already.
 func (x *exchange) hijack(header http.Header, protocol string) (near *gate, early []byte, err error) {
-	near = x.gate(x.r)
-	conn, buffered, err := x.rc.Hijack()
+	_, buffered, err := x.rc.Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	if near == nil {
-		_ = conn.Close()
-		return nil, nil, http.ErrNotSupported
-	}
+	near = x.gate
 	near.release()
 	h := make(http.Header, len(header))
 	copyEndToEnd(h, header)
+	addCookies(h, x.key.cookies)
 	x.options.Forwarding.via(h, "1.1")
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", protocol)

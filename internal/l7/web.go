@@ -14,7 +14,7 @@ import (
 // web is the engine for HTTP: net/http serves the clients, one http.Transport per endpoint and version asks the
 // endpoints, and an exchange stands between for each request.
 type web struct {
-	policy    *policy
+	shared    *shared
 	options   *Options
 	endpoints *endpoints
 	texts     map[reason.Code]string
@@ -25,8 +25,8 @@ type web struct {
 
 type gateKey struct{}
 
-func newWeb(p *policy, o *Options, e *endpoints) *web {
-	w := &web{policy: p, options: o, endpoints: e, buffers: newBuffers(), texts: make(map[reason.Code]string)}
+func newWeb(s *shared, o *Options, e *endpoints) *web {
+	w := &web{shared: s, options: o, endpoints: e, buffers: newBuffers(), texts: make(map[reason.Code]string)}
 	for _, code := range refusalReasons() {
 		w.texts[code] = reason.New(code).String()
 	}
@@ -60,9 +60,11 @@ func headBytes(limit int) int {
 
 // ServeHTTP forwards one request.
 func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g := h.gate(r)
 	x := exchange{
 		web:    h,
-		course: h.policy.begin(),
+		course: h.shared.begin(g.client.remote.Addr()),
+		gate:   g,
 		w:      w,
 		r:      r,
 		rc:     http.NewResponseController(w),
@@ -71,7 +73,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.classify()
 	x.prepareBody()
 	if r.Method == refusedMethod && r.ProtoMajor == 1 {
-		x.refuse(h.gate(r).refusal())
+		x.refuse(g.refusal())
 		return
 	}
 	if r.Method == http.MethodConnect {
@@ -87,7 +89,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 }
 
-// gate finds the connection that a request came on.
+// gate finds the connection that a request came on. All do on one: handoff takes nothing else.
 func (h *web) gate(r *http.Request) *gate {
 	g, _ := r.Context().Value(gateKey{}).(*gate)
 	return g

@@ -45,16 +45,16 @@ func TestPublishedHashesAreReproduced(t *testing.T) {
 		}
 	}
 	for _, v := range vectors() {
-		check("XX64", v.text, hash.XX64([]byte(v.text), 0), v.seed0)
-		check("XX64String", v.text, hash.XX64String(v.text, 0), v.seed0)
-		check("XX64 with seed 1", v.text, hash.XX64([]byte(v.text), 1), v.seed1)
+		check("XXH64", v.text, hash.XXH64(0, []byte(v.text)), v.seed0)
+		check("XXH64String", v.text, hash.XXH64String(0, v.text), v.seed0)
+		check("XXH64 with seed 1", v.text, hash.XXH64(1, []byte(v.text)), v.seed1)
 		check("Murmur2", v.text, hash.Murmur2([]byte(v.text)), v.murmur)
 		check("Murmur2String", v.text, hash.Murmur2String(v.text), v.murmur)
 	}
 }
 
 func TestSeedsMayBeChained(t *testing.T) {
-	if got := hash.XX64String("bar", hash.XX64String("foo", 0)); got != 17745830980996999794 {
+	if got := hash.XXH64String(hash.XXH64String(0, "foo"), "bar"); got != 17745830980996999794 {
 		t.Errorf("foo, then bar, is %d, want 17745830980996999794", got)
 	}
 }
@@ -63,14 +63,14 @@ func TestHashingAllocatesNothing(t *testing.T) {
 	text, sum := strings.Repeat("some text ", 20), uint64(0)
 	data := []byte(text)
 	if n := testing.AllocsPerRun(100, func() {
-		sum += hash.XX64String(text, sum) + hash.Murmur2String(text) + hash.XX64(data, 0) + hash.Murmur2(data)
+		sum += hash.XXH64String(sum, text) + hash.Murmur2String(text) + hash.XXH64(0, data) + hash.Murmur2(data)
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0 (sum %d)", n, sum)
 	}
 }
 
-// slowXX64 is the dumb twin: byte by byte, with nothing shared between the steps.
-func slowXX64(data []byte, seed uint64) uint64 {
+// slowXXH64 is the dumb twin: byte by byte, with nothing shared between the steps.
+func slowXXH64(data []byte, seed uint64) uint64 {
 	const p1, p2, p3, p4, p5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 	rotate := func(x uint64, by int) uint64 { return x<<by | x>>(64-by) }
 	number := func(at, size int) (x uint64) {
@@ -152,18 +152,18 @@ func FuzzHashesAgreeWithTheirTwins(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xff, 0, 0x80}, 50), ^uint64(0))
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
 		before := bytes.Clone(data)
-		if got, want := hash.XX64(data, seed), slowXX64(data, seed); got != want {
-			t.Errorf("XX64(%q, %d) = %d, the twin says %d", data, seed, got, want)
+		if got, want := hash.XXH64(seed, data), slowXXH64(data, seed); got != want {
+			t.Errorf("XXH64(%q, %d) = %d, the twin says %d", data, seed, got, want)
 		}
-		if got, want := hash.XX64(data, 0), xxhash.Sum64(data); got != want {
-			t.Errorf("XX64(%q, 0) = %d, the other library says %d", data, got, want)
+		if got, want := hash.XXH64(0, data), xxhash.Sum64(data); got != want {
+			t.Errorf("XXH64(%q, 0) = %d, the other library says %d", data, got, want)
 		}
 		other := xxhash.NewWithSeed(seed)
 		if _, err := other.Write(data); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := hash.XX64String(string(data), seed), other.Sum64(); got != want {
-			t.Errorf("XX64String(%q, %d) = %d, the other library says %d", data, seed, got, want)
+		if got, want := hash.XXH64String(seed, string(data)), other.Sum64(); got != want {
+			t.Errorf("XXH64String(%q, %d) = %d, the other library says %d", data, seed, got, want)
 		}
 		if got, want := hash.Murmur2(data), slowMurmur2(data); got != want {
 			t.Errorf("Murmur2(%q) = %d, the twin says %d", data, got, want)
@@ -183,8 +183,8 @@ func TestHashesOfEveryLengthAgreeWithTheirTwins(t *testing.T) {
 		data[i] = byte(i*37 + 11)
 	}
 	for n := range len(data) {
-		if got, want := hash.XX64(data[:n], uint64(n)), slowXX64(data[:n], uint64(n)); got != want {
-			t.Errorf("XX64 of %d bytes is %d, the twin says %d", n, got, want)
+		if got, want := hash.XXH64(uint64(n), data[:n]), slowXXH64(data[:n], uint64(n)); got != want {
+			t.Errorf("XXH64 of %d bytes is %d, the twin says %d", n, got, want)
 		}
 		if got, want := hash.Murmur2(data[:n]), slowMurmur2(data[:n]); got != want {
 			t.Errorf("Murmur2 of %d bytes is %d, the twin says %d", n, got, want)
@@ -195,10 +195,10 @@ func TestHashesOfEveryLengthAgreeWithTheirTwins(t *testing.T) {
 func BenchmarkHash(b *testing.B) {
 	for _, n := range []int{8, 20, 40, 200} {
 		text := strings.Repeat("x", n)
-		b.Run(fmt.Sprintf("XX64/bytes=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("XXH64/bytes=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				hash.XX64String(text, 0)
+				hash.XXH64String(0, text)
 			}
 		})
 		b.Run(fmt.Sprintf("Murmur2/bytes=%d", n), func(b *testing.B) {

@@ -15,10 +15,10 @@ const (
 	prime5 uint64 = 2870177450012600261
 )
 
-// XX64 is XXH64 of the bytes. Requests and endpoints are hashed with seed 0.
+// XXH64 hashes bytes. Requests and endpoints are hashed with seed 0.
 //
 // Source: the xxHash fast digest algorithm, version 0.1.1, section "XXH64 algorithm description".
-func XX64(data []byte, seed uint64) uint64 {
+func XXH64(seed uint64, data []byte) uint64 {
 	n := uint64(len(data))
 	var h uint64
 	if n >= 32 {
@@ -45,8 +45,8 @@ func XX64(data []byte, seed uint64) uint64 {
 	return h ^ h>>32
 }
 
-// XX64String is XX64 of a text's bytes.
-func XX64String(s string, seed uint64) uint64 { return XX64(bytesOf(s), seed) }
+// XXH64String is XXH64 of a text's bytes.
+func XXH64String(seed uint64, s string) uint64 { return XXH64(seed, bytesOf(s)) }
 
 // stripes takes all whole stripes of 32 bytes, in four lanes, and gives what they come to and the bytes that are left.
 func stripes(data []byte, seed uint64) (h uint64, rest []byte) {

@@ -75,7 +75,7 @@ func newFiller(size uint64, spokes []spoke) *filler {
 	}
 	for i, s := range spokes {
 		f.heaviest = max(f.heaviest, s.weight)
-		f.orders[i] = order{at: hash.XX64String(s.key, 0) % size, skip: hash.XX64String(s.key, 1)%(size-1) + 1}
+		f.orders[i] = order{at: hash.XXH64String(0, s.key) % size, skip: hash.XXH64String(1, s.key)%(size-1) + 1}
 	}
 	return f
 }

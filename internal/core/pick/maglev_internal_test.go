@@ -136,7 +136,7 @@ func dumbTable(size int, keys []string, weights []float64) []int {
 	}
 	orders, next, targets := make([][]int, len(keys)), make([]int, len(keys)), make([]float64, len(keys))
 	for i, key := range keys {
-		offset, skip := hash.XX64String(key, 0)%uint64(size), hash.XX64String(key, 1)%uint64(size-1)+1
+		offset, skip := hash.XXH64String(0, key)%uint64(size), hash.XXH64String(1, key)%uint64(size-1)+1
 		for n := range size {
 			orders[i] = append(orders[i], int((offset+skip*uint64(n))%uint64(size)))
 		}

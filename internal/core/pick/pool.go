@@ -157,6 +157,7 @@ func (p *Pool) apply(now time.Duration, x *Prepared) {
 	if before.targets == nil || !slices.Equal(before.targets, x.targets) {
 		p.replace(now, x.targets)
 	}
+	p.options.Strategy.Reset(now, scene(p.groups, p.options.Zone, len(p.members))) // it may be another one than before
 	p.step(now)
 }
 
@@ -210,7 +211,6 @@ func (p *Pool) replace(now time.Duration, targets []Target) {
 		p.revision++ // a part's pickers count who is not ready, too
 	}
 	p.limit()
-	p.options.Strategy.Reset(now, scene(p.groups, p.options.Zone, len(p.members)))
 }
 
 // adopt takes over what may change of an endpoint while it stays the same.

@@ -30,7 +30,7 @@ type hashRing struct {
 
 func newHashRing(c *Config, spokes []spoke) *hashRing {
 	counts, total := entries(c, spokes)
-	sum := func(key []byte) uint64 { return hash.XX64(key, 0) }
+	sum := func(key []byte) uint64 { return hash.XXH64(0, key) }
 	if c.HashFunction == MurmurHash2 {
 		sum = hash.Murmur2
 	}

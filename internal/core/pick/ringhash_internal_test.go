@@ -169,7 +169,7 @@ func newDumbRing(c Config, targets []Target) dumbRing {
 	for _, owner := range order {
 		target += float64(scale * (float64(max(1, targets[owner].Weight)) / sum))
 		for i := 0; current < target; i++ {
-			h := hash.XX64String(fmt.Sprintf("%s_%d", key(owner), i), 0)
+			h := hash.XXH64String(0, fmt.Sprintf("%s_%d", key(owner), i))
 			if c.HashFunction == MurmurHash2 {
 				h = hash.Murmur2String(fmt.Sprintf("%s_%d", key(owner), i))
 			}

@@ -78,7 +78,7 @@ func wantPicks(t *testing.T, p picker, want ...string) {
 	t.Helper()
 	var got []string
 	for _, key := range []string{"alice", "bob", "session-1", "carol", "10.0.0.1"} {
-		e := p.pick(0, hash.XX64String(key, 0))
+		e := p.pick(0, hash.XXH64String(0, key))
 		got = append(got, strings.TrimPrefix(strings.TrimSuffix(e.target.Addr.String(), ":8080"), "10.0.0"))
 	}
 	if !slices.Equal(got, want) {

@@ -1,0 +1,103 @@
+package l7
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/hash"
+	"github.com/weir-lb/weir/internal/core/policy"
+)
+
+// cookieRule says how a cookie is generated for clients that have none.
+type cookieRule struct {
+	before, after string // what a Set-Cookie has before and after the value
+}
+
+// compileCookie gives the rule of a cookie with a TTL; nil if it has none.
+//
+// Source: the attributes and their order are Envoy's. Max-Age counts whole seconds; below one there is no Max-Age, which
+// makes a session cookie.
+func compileCookie(p *policy.HashPolicy) (*cookieRule, error) {
+	if !isToken([]byte(p.Name)) {
+		return nil, fmt.Errorf("cookie name %q: want a token", p.Name)
+	}
+	if strings.ContainsFunc(p.Path, func(c rune) bool { return c == ';' || c < ' ' || c == 0x7f }) {
+		return nil, fmt.Errorf("path %q of cookie %s: want no semicolon and no control character", p.Path, p.Name)
+	}
+	if p.TTL == nil {
+		return nil, nil //nolint:nilnil // no rule is a rule here
+	}
+	if *p.TTL < 0 {
+		return nil, fmt.Errorf("ttl %v of cookie %s: want 0 or more", *p.TTL, p.Name)
+	}
+	rule := cookieRule{before: p.Name + `="`, after: `"`}
+	if seconds := int64(*p.TTL / time.Second); seconds > 0 {
+		rule.after += "; Max-Age=" + strconv.FormatInt(seconds, 10)
+	}
+	if p.Path != "" {
+		rule.after += "; Path=" + p.Path
+	}
+	rule.after += "; HttpOnly"
+	return &rule, nil
+}
+
+// hashCookie hashes the cookie that the client sent, or one that it is given if the policy has a TTL. The generated value
+// depends on the connection's addresses alone, so that all requests on one connection, and all steps that name the cookie,
+// agree before the client sends it back.
+func (s *step) hashCookie(c *client, r *http.Request, done *key) (uint64, bool) {
+	if value := cookieValue(r.Header["Cookie"], s.name); value != "" {
+		return hash.XXH64String(0, value), true
+	}
+	if s.cookie == nil {
+		return 0, false
+	}
+	value := c.cookie()
+	if set := s.cookie.before + string(value[:]) + s.cookie.after; !slices.Contains(done.cookies, set) {
+		done.cookies = append(done.cookies, set)
+	}
+	return hash.XXH64(0, value[:]), true
+}
+
+// cookie is the value of cookies that are generated on this connection: 16 lower-case hexadecimal digits.
+func (c *client) cookie() (value [16]byte) {
+	var text [textBytes]byte
+	var sum [8]byte
+	both := c.local.AppendTo(c.remote.AppendTo(text[:0]))
+	binary.BigEndian.PutUint64(sum[:], hash.XXH64(0, both))
+	hex.Encode(value[:], sum[:])
+	return value
+}
+
+// cookieValue finds the first cookie of that name in Cookie fields, without the quotes that may be around it; empty if
+// there is none. What is no cookie is passed over.
+func cookieValue(fields []string, name string) string {
+	for _, rest := range fields {
+		for rest != "" {
+			var pair string
+			pair, rest, _ = strings.Cut(rest, ";")
+			key, value, ok := strings.Cut(pair, "=")
+			if !ok || strings.Trim(key, " \t") != name {
+				continue
+			}
+			value = strings.Trim(value, " \t")
+			if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
+				value = value[1 : n-1]
+			}
+			return value
+		}
+	}
+	return ""
+}
+
+// addCookies adds generated cookies to a response's, behind those of the endpoint. The old slice is the endpoint's.
+func addCookies(h http.Header, cookies []string) {
+	if len(cookies) > 0 {
+		h["Set-Cookie"] = append(slices.Clip(h["Set-Cookie"]), cookies...)
+	}
+}
