@@ -22,6 +22,11 @@ func BenchmarkGet(b *testing.B) {
 	b.Run("path=weir", func(b *testing.B) {
 		get(b, start(b, l7.Options{Lanes: only(poolOf(endpoint), nil)}).url)
 	})
+	b.Run("path=weir by source", func(b *testing.B) {
+		lanes := only(poolOf(endpoint), nil)
+		lanes.Default.Hash = compiled(b, header("absent"), sourceIP())
+		get(b, start(b, l7.Options{Lanes: lanes}).url)
+	})
 	b.Run("path=ReverseProxy", func(b *testing.B) {
 		proxy := &httputil.ReverseProxy{
 			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(direct); r.SetXForwarded() },

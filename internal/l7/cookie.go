@@ -31,7 +31,7 @@ func compileCookie(p *policy.HashPolicy) (*cookieRule, error) {
 		return nil, fmt.Errorf("path %q of cookie %s: want no semicolon and no control character", p.Path, p.Name)
 	}
 	if p.TTL == nil {
-		return nil, nil //nolint:nilnil // no rule is a rule here
+		return nil, nil
 	}
 	if *p.TTL < 0 {
 		return nil, fmt.Errorf("ttl %v of cookie %s: want 0 or more", *p.TTL, p.Name)

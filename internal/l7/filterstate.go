@@ -36,7 +36,7 @@ const (
 	requestMethod
 )
 
-// FilterStateKeys lists every key that weir knows by itself, sorted by name within those of connections and of requests.
+// FilterStateKeys lists every key that weir knows by itself, sorted by name. The guide has the same list.
 func FilterStateKeys() []FilterStateKey {
 	return []FilterStateKey{
 		{"io.grpc.channel_id", "number of the client's connection, as weir.connection.id: what a gRPC channel is to a proxy", true, connectionNumber},

@@ -82,6 +82,13 @@ func compileStep(p *policy.HashPolicy) (step, error) {
 	return s, nil
 }
 
+// HashesConnections tells whether a hash policy finds on a TCP connection what it asks for: SourceIP does, and filter state
+// of the connection. All others have no effect there.
+func HashesConnections(p policy.HashPolicy) bool {
+	return p.Type == policy.HashSourceIP || p.Type == policy.HashFilterState && slices.ContainsFunc(FilterStateKeys(),
+		func(k FilterStateKey) bool { return k.Connection && k.Name == p.Name })
+}
+
 // IsEmpty tells whether no request gets a key.
 func (h *HashRules) IsEmpty() bool { return len(h.steps) == 0 && len(h.routes) == 0 }
 

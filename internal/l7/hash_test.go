@@ -3,11 +3,11 @@ package l7_test
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -196,10 +196,14 @@ func TestA11TCPHasWhatConnectionsHave(t *testing.T) {
 	if got, ok, cookies := l7.HashedBy(&with, from, nil); got != of("10.0.0.1") || !ok || cookies != nil {
 		t.Errorf("got %d %v %v, want the source alone", got, ok, cookies)
 	}
+	policies := []policy.HashPolicy{header("a"), made("b", 0, ""), query("a"), state("tenant"), sourceIP()}
 	for _, key := range l7.FilterStateKeys() {
-		rules := compiled(t, state(key.Name))
-		if _, ok, _ := l7.HashedBy(&rules, from, nil); ok != key.Connection {
-			t.Errorf("%s: got %v, want %v", key.Name, ok, key.Connection)
+		policies = append(policies, state(key.Name))
+	}
+	for _, p := range policies {
+		rules := compiled(t, p)
+		if _, ok, _ := l7.HashedBy(&rules, from, nil); ok != l7.HashesConnections(p) {
+			t.Errorf("%v: got a key %v", p, ok)
 		}
 	}
 }
@@ -247,7 +251,9 @@ func TestPoliciesAgreeWithTheirTwin(t *testing.T) {
 }
 
 func TestRulesThatCannotBeCompiled(t *testing.T) {
-	route := func(m policy.Match) []policy.RouteHash { return []policy.RouteHash{{Route: "HTTPRoute shop/r", Match: m}} }
+	route := func(m policy.Match) []policy.RouteHash {
+		return []policy.RouteHash{{Route: "HTTPRoute shop/r", Match: m}}
+	}
 	for _, c := range []struct {
 		policies []policy.HashPolicy
 		routes   []policy.RouteHash
@@ -301,6 +307,20 @@ func TestHashingMakesNoGarbage(t *testing.T) {
 		}
 		if got := testing.AllocsPerRun(100, func() { l7.HashedBy(&rules, c.client, r) }); got != c.want {
 			t.Errorf("%s: %v allocations, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTheGuideListsEveryFilterStateKey keeps the guide's table the same as the program's.
+func TestTheGuideListsEveryFilterStateKey(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/guide/hashing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range l7.FilterStateKeys() {
+		tcp := map[bool]string{true: "yes", false: "no"}[key.Connection]
+		if row := "| `" + key.Name + "` | " + key.Description + " | " + tcp + " |\n"; !strings.Contains(string(guide), row) {
+			t.Errorf("the guide has no row %q", row)
 		}
 	}
 }
@@ -365,13 +385,4 @@ func FuzzHashRules(f *testing.F) {
 			}
 		}
 	})
-}
-
-func ExampleCompileHash() {
-	rules, err := l7.CompileHash([]policy.HashPolicy{
-		{Type: policy.HashHeader, Name: "x-tenant-id", Terminal: true},
-		{Type: policy.HashSourceIP},
-	}, nil)
-	fmt.Println(rules.IsEmpty(), err)
-	// Output: false <nil>
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -81,7 +82,7 @@ func newServer(listener net.Listener, addr netip.AddrPort, o Options) *Server {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.shared = &shared{clock: s.options.Clock, retry: s.options.Retry, budget: newBudget(s.options.Retry)}
 	s.Follow(s.options.Lanes)
-	s.clients.filters = s.options.TrustedFilters
+	s.clients.filters = slices.Clone(s.options.TrustedFilters)
 	s.clients.last.Store(rand.Uint64()) // or the first connections to all agents would be hashed alike
 	s.endpoints = newEndpoints(s.options.Timeouts)
 	s.web = newWeb(s.shared, &s.options, s.endpoints)
