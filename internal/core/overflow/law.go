@@ -27,6 +27,7 @@ type weir struct {
 	shed     float64
 	stayed   float64 // of the demand that is at home only because nobody else took it
 	noBetter bool    // no other zone is better than home
+	reach    int     // the tier that home's excess comes to
 	story    story
 }
 
@@ -43,11 +44,36 @@ type zone struct {
 	open      bool // requests may go here at all
 }
 
+// moved takes what is known of a group in another tier, where a change of policy may have moved it from; else it is new.
+func moved(known map[key]*zone, to key) *zone {
+	var from *zone
+	for name, z := range known {
+		tier := name.tier
+		if name.tier = to.tier; name == to && (from == nil || tier < from.name.tier) {
+			from = z
+		}
+	}
+	if from == nil {
+		return &zone{sensor: newSensor()}
+	}
+	delete(known, from.name)
+	return from
+}
+
 // key names a group from one scene to the next.
 type key struct {
 	home    bool // what the plan lends from a zone and what is left of the zone are two groups
+	tier    int
 	zone    topology.Zone
 	cluster string
+}
+
+func keyOf(groups []Group, i int) key {
+	k := key{home: i == 0, tier: groups[i].Tier, zone: groups[i].Zone, cluster: groups[i].Cluster}
+	if k.home {
+		k.tier = 0 // whatever made it home, it is before all tiers
+	}
+	return k
 }
 
 func newWeir(c Config) Strategy {
@@ -62,15 +88,17 @@ func (w *weir) Reset(now time.Duration, scene Scene) {
 	}
 	had := len(w.zones) > 0
 	w.zones = make([]*zone, len(scene.Groups))
-	for i, g := range scene.Groups {
-		name := key{home: i == 0, zone: g.Zone, cluster: g.Cluster}
-		z := known[name]
-		if z == nil {
-			z = &zone{name: name, sensor: newSensor()}
-		}
-		z.endpoints = float64(len(g.Endpoints))
-		w.zones[i] = z
+	for i := range scene.Groups {
+		name := keyOf(scene.Groups, i)
+		w.zones[i] = known[name]
 		delete(known, name)
+	}
+	for i, g := range scene.Groups {
+		name := keyOf(scene.Groups, i)
+		if w.zones[i] == nil {
+			w.zones[i] = moved(known, name)
+		}
+		w.zones[i].name, w.zones[i].endpoints = name, float64(len(g.Endpoints))
 	}
 	for name := range known {
 		if name.home {
@@ -217,6 +245,7 @@ func (w *weir) share(m moment) {
 	}
 	wanted, taken := over, 0.0
 	w.noBetter = true
+	first := true // of those that are open
 	for _, i := range w.order {
 		z := w.zones[i]
 		if !z.open {
@@ -224,8 +253,15 @@ func (w *weir) share(m moment) {
 			z.spill = spill{}
 			continue
 		}
-		part := z.spill.pour(m, z, from, over)
+		if first || z.name.tier != w.reach && (z.spill.open || over > unnoticed && !w.growing(w.reach)) {
+			first, w.reach = false, z.name.tier
+		}
 		w.noBetter = w.noBetter && z.sensor.delay > target(m, &z.sensor, from)
+		if z.name.tier > w.reach {
+			z.share = 0
+			continue
+		}
+		part := z.spill.pour(m, z, from, over)
 		over = max(0, over-part)
 		taken += part
 		z.share = part
@@ -244,11 +280,25 @@ func (w *weir) share(m moment) {
 	w.scatter(rest)
 }
 
+// growing tells whether some zone of a tier is about to take more of what is over: it is not too hot, and no ceiling of an
+// incident holds it back. As long as that is so no zone of a further tier is opened; one that is open stays in use until
+// it is not needed.
+func (w *weir) growing(tier int) bool {
+	for i, z := range w.zones {
+		if i > 0 && z.open && z.name.tier == tier && z.spill.grows() {
+			return true
+		}
+	}
+	return false
+}
+
 // unnoticed is a share that is nothing: rounding, or a request in a thousand.
 const unnoticed = 1e-3
 
-// scatter gives a share that has no zone to those that may be used, by size and inversely by the square of their delay.
+// scatter gives a share that has no zone to those that may be used, up to the tier that was reached, by size and inversely
+// by the square of their delay.
 func (w *weir) scatter(share float64) {
+	here := func(z *zone) bool { return z.open && z.name.tier <= w.reach }
 	weigh := func(z *zone) float64 {
 		size := max(z.usable, 1)
 		if d := z.sensor.delay; d > 0 && w.baseline.value > 0 {
@@ -259,12 +309,12 @@ func (w *weir) scatter(share float64) {
 	}
 	var sum float64
 	for _, z := range w.zones {
-		if z.open {
+		if here(z) {
 			sum += weigh(z)
 		}
 	}
 	for _, z := range w.zones {
-		if z.open {
+		if here(z) {
 			z.share += share * weigh(z) / sum
 		}
 	}

@@ -14,9 +14,11 @@ import (
 // pooled is the real pool as a balancer of the model: the law, the pool's counters and picks, and the health rules
 // together, under virtual time.
 type pooled struct {
-	w    *world
-	zone int
-	pool *pick.Pool
+	w       *world
+	zone    int
+	pool    *pick.Pool
+	tiers   bool // the zone after its own is tier 1, the one after that tier 2 and cheaper
+	unready func(*server) bool
 }
 
 func newPooled(w *world, client int, s overflow.Strategy) *pooled {
@@ -45,6 +47,11 @@ func (p *pooled) Discover(now time.Duration, usable func(*server) bool) {
 		if !t.Home {
 			t.Cost = 1
 		}
+		if p.tiers {
+			t.Tier = (s.zone - p.zone + 3) % 3
+			t.Cost = topology.Cost(3-t.Tier) * t.Cost
+		}
+		t.Unready = p.unready != nil && p.unready(s)
 		targets = append(targets, t)
 	}
 	p.pool.Update(now, targets)

@@ -11,6 +11,7 @@ import (
 type spill struct {
 	open    bool
 	allowed float64 // requests per second
+	hot     bool    // it was not welcome when it was last offered something
 
 	checked time.Duration // when it was last looked at for a cut
 	delay   float64       // then, in seconds
@@ -37,6 +38,7 @@ func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
 	case math.IsNaN(hot): // the way there is shorter than the way home by more than a baseline
 		hot = math.Inf(-1)
 	}
+	s.hot = hot > 0
 	if over > 0 && !s.open && hot <= 0 {
 		s.start(m, z, from)
 	}
@@ -57,6 +59,9 @@ func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
 	s.fade(m, wanted)
 	return min(s.allowed/m.demand, over)
 }
+
+// grows tells whether the zone is on its way to take more than it is allowed now, if more is offered.
+func (s *spill) grows() bool { return s.open && !s.hot && s.ceiling == 0 }
 
 // target is the delay up to which a zone is welcome: outsiders tolerate less than residents, unless home is much worse.
 func target(m moment, s *sensor, from excess) float64 {
@@ -137,7 +142,7 @@ func (m moment) interval(z *zone) float64 {
 	return m.k.shortMemory(m.baseline) + z.sensor.delay
 }
 
-// waterfall orders the other groups: cheapest first, and those of equal cost by a number of the client, so that not all
+// waterfall orders the other groups: by tier, in each the cheapest first, and those of equal cost by a number of the client, so that not all
 // clients meet in the same zone. The number turns the order of their names, not the order given: a caller that turns it
 // by the same number would undo it. 0 keeps the order given.
 func waterfall(groups []Group, rotate uint64) []int {
@@ -147,21 +152,22 @@ func waterfall(groups []Group, rotate uint64) []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		g, h := &groups[a], &groups[b]
-		if g.Cost != h.Cost || rotate == 0 {
-			return cmp.Compare(g.Cost, h.Cost)
+		if g.Tier != h.Tier || g.Cost != h.Cost || rotate == 0 {
+			return cmp.Or(cmp.Compare(g.Tier, h.Tier), cmp.Compare(g.Cost, h.Cost))
 		}
 		return cmp.Or(cmp.Compare(g.Zone, h.Zone), cmp.Compare(g.Cluster, h.Cluster))
 	})
+	alike := func(a, b int) bool { return groups[a].Tier == groups[b].Tier && groups[a].Cost == groups[b].Cost }
 	for first := 0; first < len(order); {
 		next := first + 1
-		for next < len(order) && groups[order[next]].Cost == groups[order[first]].Cost {
+		for next < len(order) && alike(order[first], order[next]) {
 			next++
 		}
-		tier := order[first:next]
-		turn := int(rotate % uint64(len(tier))) //nolint:gosec // below the length of a slice.
-		slices.Reverse(tier[:turn])
-		slices.Reverse(tier[turn:])
-		slices.Reverse(tier)
+		equal := order[first:next]
+		turn := int(rotate % uint64(len(equal))) //nolint:gosec // below the length of a slice.
+		slices.Reverse(equal[:turn])
+		slices.Reverse(equal[turn:])
+		slices.Reverse(equal)
 		first = next
 	}
 	return order
