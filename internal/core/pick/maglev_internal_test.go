@@ -122,7 +122,7 @@ func TestSubstituteIsAtTheNextProbe(t *testing.T) {
 				want = e
 			}
 		}
-		if got := seek(t, p, query{key: key}); want != nil && got != want {
+		if got := seek(t, p, asks(key)); want != nil && got != want {
 			t.Fatalf("key %d goes to %v, want %v at attempt %d", key, got.target.Addr, want.target.Addr, attempt-1)
 		}
 	}

@@ -133,8 +133,9 @@ func TestRingSizesFollowWeightsAndBounds(t *testing.T) {
 func TestRingIsNeverLargerThanEightMi(t *testing.T) {
 	targets := many(2)
 	targets[0].Weight, targets[1].Weight = 1, math.MaxUint32
-	if n := len(ringOf(Config{MaxRingSize: math.MaxUint64}, targets).hashes); n != 8<<20 {
-		t.Errorf("%d entries, want 8 Mi", n)
+	counts, total := entries(&Config{MaxRingSize: math.MaxUint64}, spokes(targets))
+	if total != 8<<20 || counts[0] != 1 || counts[1] != 8<<20-1 {
+		t.Errorf("%d entries, %v, want 8 Mi, 1 and the rest", total, counts)
 	}
 }
 
@@ -243,7 +244,7 @@ func TestEndpointsOfOneHashKeyDoNoHarm(t *testing.T) {
 	}
 	endpoints := crowd(targets)
 	endpoints[0].standing.Store(out)
-	if e := seek(t, r.over(endpoints), query{key: 5}); e != endpoints[1] {
+	if e := seek(t, r.over(endpoints), asks(5)); e != endpoints[1] {
 		t.Errorf("the substitute is %v, want the next by address", e.target.Addr)
 	}
 }
@@ -259,7 +260,7 @@ func TestSubstituteIsTheNextOnTheRing(t *testing.T) {
 		rest = slices.DeleteFunc(rest, func(e dumbEntry) bool { return e.owner == gone })
 		for range 3000 {
 			key := random.Uint64()
-			if got, want := seek(t, p, query{key: key}), endpoints[rest.pick(key)]; got != want {
+			if got, want := seek(t, p, asks(key)), endpoints[rest.pick(key)]; got != want {
 				t.Fatalf("key %d goes to %v, want %v", key, got.target.Addr, want.target.Addr)
 			}
 		}

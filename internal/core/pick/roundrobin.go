@@ -106,15 +106,33 @@ type strided struct {
 	step      uint64
 }
 
-// newStrided takes the step that is nearest to the golden part of the circle of those that miss no place: this spreads
-// the turns of each endpoint evenly, whatever its weight.
+// newStrided takes the most even of the steps around the golden part of the circle: it spreads the turns of each endpoint,
+// whatever its weight.
 func newStrided(endpoints []*endpoint, turn *turn, weights []uint64) *strided {
 	p := &strided{endpoints: endpoints, turn: turn, places: newOdds(weights)}
-	p.step = uint64(float64(p.places.whole) / math.Phi)
-	for gcd(p.places.whole, p.step) != 1 {
-		p.step--
+	const steps = 64 // there is an even one among so many: quotients of 5 and less are frequent
+	least := uint64(math.MaxUint64)
+	first := uint64(float64(p.places.whole)/math.Phi) - steps/2
+	for step := first; step < first+steps; step++ {
+		if bunching := bunching(p.places.whole, step); bunching < least {
+			p.step, least = step, bunching
+		}
 	}
 	return p
+}
+
+// bunching tells how far from even the steps come, by the largest quotient of the continued fraction of step/whole (Niederreiter
+// 1992, chapter 3); infinite if they miss places.
+func bunching(whole, step uint64) uint64 {
+	largest := uint64(0)
+	for step > 1 {
+		largest = max(largest, whole/step)
+		whole, step = step, whole%step
+	}
+	if step == 0 {
+		return math.MaxUint64
+	}
+	return max(largest, whole)
 }
 
 func (p *strided) pick(_, _ uint64) *endpoint {
@@ -126,19 +144,23 @@ func (p *strided) pick(_, _ uint64) *endpoint {
 type thinned struct{ picker }
 
 func (p *thinned) pick(random, key uint64) *endpoint {
-	e := p.picker.pick(random, key)
-	for range maxPassedBy {
+	spare := random >> 16 % (maxPassedBy + 1)
+	var kept *endpoint
+	for i := range uint64(maxPassedBy + 1) {
+		e := p.picker.pick(random, key)
 		if e.joins(random) {
-			break
+			return e
+		}
+		if i == spare {
+			kept = e
 		}
 		random = mix(random + golden)
-		e = p.picker.pick(random, key)
 	}
-	return e
+	return kept
 }
 
-// maxPassedBy bounds how long is looked for somebody who takes part. Where most endpoints are as new, going on would
-// change little in who is found.
+// maxPassedBy bounds how many are passed by. Where so many are, most endpoints are new, and going on would change little in
+// who is found: it is one of those then, at random, as the last one of a fixed number may always be the same.
 const maxPassedBy = 8
 
 // joins tells whether an endpoint takes part in a choice: always, unless it starts slowly. Only the lower 16 bits of

@@ -15,7 +15,7 @@ import (
 // row makes targets from a text: addr[*weight][=hashKey][@part:partWeight], separated by spaces.
 func row(text string) []Target {
 	var list []Target
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		var t Target
 		if rest, part, ok := strings.Cut(word, "@"); ok {
 			name, weight, _ := strings.Cut(part, ":")
@@ -133,6 +133,11 @@ func TestWheelServesTheEndpointsItIsGiven(t *testing.T) {
 	}
 }
 
+// asks is a query with a key.
+func asks(key uint64, avoid ...uint32) query {
+	return query{key: key, avoid: avoid, route: new(route)}
+}
+
 // seek looks for a key's endpoint as a view does.
 func seek(t *testing.T, p picker, q query) *endpoint {
 	t.Helper()
@@ -140,7 +145,6 @@ func seek(t *testing.T, p picker, q query) *endpoint {
 	if !ok {
 		t.Fatalf("%T does not know its keys", p)
 	}
-	q.route = new(route)
 	return w.next(q)
 }
 
@@ -157,13 +161,13 @@ func TestOnlyKeysOfWhoSitsOutMove(t *testing.T) {
 				substitutes := make(map[*endpoint]int)
 				for range 4000 {
 					key := random.Uint64()
-					owner, got := p.pick(0, key), seek(t, p, query{key: key})
+					owner, got := p.pick(0, key), seek(t, p, asks(key))
 					switch {
 					case got == nil || got.standing.Load() != serving:
 						t.Fatalf("%v out: key %d leads to nobody who serves", outs, key)
 					case owner.standing.Load() == serving && got != owner:
 						t.Fatalf("%v out: key %d left its endpoint, which serves", outs, key)
-					case got != seek(t, p, query{key: key}):
+					case got != seek(t, p, asks(key)):
 						t.Fatalf("%v out: key %d has two substitutes", outs, key)
 					case got != owner:
 						substitutes[got]++
@@ -186,7 +190,7 @@ func TestNobodyIsFoundWhereNobodyServes(t *testing.T) {
 		for _, e := range endpoints {
 			e.standing.Store(out)
 		}
-		if e := seek(t, newPicker(c, endpoints, new(turn)), query{key: 7}); e != nil {
+		if e := seek(t, newPicker(c, endpoints, new(turn)), asks(7)); e != nil {
 			t.Errorf("%s: found %v", name, e.target.Addr)
 		}
 	}
@@ -197,9 +201,9 @@ func TestRetryOfAKeyGoesToAnotherEndpoint(t *testing.T) {
 		p := newPicker(c, crowd(many(5)), new(turn))
 		for key := range uint64(500) {
 			key = scatter(key * golden)
-			first := seek(t, p, query{key: key})
-			second := seek(t, p, query{key: key, avoid: []uint32{first.id}})
-			third := seek(t, p, query{key: key, avoid: []uint32{first.id, second.id}})
+			first := seek(t, p, asks(key))
+			second := seek(t, p, asks(key, first.id))
+			third := seek(t, p, asks(key, first.id, second.id))
 			if first != p.pick(0, key) || first == second || first == third || second == third {
 				t.Fatalf("%s: key %d is tried at %v, %v and %v", name, key, first.id, second.id, third.id)
 			}
@@ -241,12 +245,12 @@ func TestHashingAllocatesNothing(t *testing.T) {
 	for name, c := range hashing() {
 		endpoints := crowd(many(50))
 		p := newPicker(c, endpoints, new(turn)).(walker)
-		looks := new(route)
+		q := asks(0, avoid...)
 		endpoints[7].standing.Store(out)
 		if n := testing.AllocsPerRun(1000, func() {
-			key := random.Uint64()
-			p.pick(0, key)
-			p.next(query{key: key, avoid: avoid, route: looks})
+			q.key = random.Uint64()
+			p.pick(0, q.key)
+			p.next(q)
 		}); n != 0 {
 			t.Errorf("%s: %v allocations in a pick and a search, want 0", name, n)
 		}
