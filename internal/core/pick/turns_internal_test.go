@@ -9,17 +9,13 @@ import (
 	"testing"
 )
 
-// take makes n picks and gives the index of each among the endpoints.
-func take(p picker, endpoints []*endpoint, n int) []int {
+// take makes n picks and gives the index of each in its crowd.
+func take(p picker, n int) []int {
 	random := rand.New(rand.NewPCG(31, 32))
-	index := make(map[*endpoint]int, len(endpoints))
-	for i, e := range endpoints {
-		index[e] = i
-	}
 	picks := make([]int, n)
 	for i := range picks {
 		number := random.Uint64()
-		picks[i] = index[p.pick(number, number)]
+		picks[i] = int(p.pick(number, number).id) - 1
 	}
 	return picks
 }
@@ -45,7 +41,7 @@ func TestTurnsAreExactInEveryWindow(t *testing.T) {
 			p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(turn))
 			reduced, sum := reducedWeights(endpoints)
 			window := int(sum)
-			picks := take(p, endpoints, 3*window+17)
+			picks := take(p, 3*window+17)
 			have := counts(picks[:window], c.n)
 			for at := window; ; at++ {
 				for i, n := range have {
@@ -80,7 +76,7 @@ func TestTurnsAreSpreadEvenly(t *testing.T) {
 		p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(turn))
 		reduced, sum := reducedWeights(endpoints)
 		had := make([]float64, n)
-		for k, i := range take(p, endpoints, int(min(2*sum, 20_000))) {
+		for k, i := range take(p, int(min(2*sum, 20_000))) {
 			had[i]++
 			for j := range had {
 				ideal := float64(k+1) * float64(reduced[j]) / float64(sum)
@@ -98,7 +94,7 @@ func TestEqualWeightsRotate(t *testing.T) {
 	if _, ok := p.(*roundRobin); !ok {
 		t.Fatalf("equal weights have a %T", p)
 	}
-	picks := take(p, endpoints, 70)
+	picks := take(p, 70)
 	for i, k := range picks {
 		if want := (picks[0] + i) % 7; k != want {
 			t.Fatalf("pick %d is %d, want %d", i, k, want)
@@ -119,7 +115,7 @@ func TestMemoryOfTurnsDoesNotFollowWeights(t *testing.T) {
 			t.Errorf("a guide of %d cells for %d endpoints", cells, len(weights))
 		}
 		share := float64(heaviest) / (float64(heaviest) + 2_500_000)
-		if got := float64(counts(take(p, endpoints, 10_000), len(weights))[7]) / 10_000; math.Abs(got-share) > 0.01+share/100 {
+		if got := float64(counts(take(p, 10_000), len(weights))[7]) / 10_000; math.Abs(got-share) > 0.01+share/100 {
 			t.Errorf("weight %d has %.4f of the turns, want %.4f", heaviest, got, share)
 		}
 	}
@@ -143,7 +139,7 @@ func TestSlowStartTakesTurnsAway(t *testing.T) {
 				sum += want[i]
 			}
 			const picks = 60_000
-			for i, n := range counts(take(p, endpoints, picks), 6) {
+			for i, n := range counts(take(p, picks), 6) {
 				if got := float64(n) / picks; math.Abs(got-want[i]/sum) > 0.012 {
 					t.Errorf("weights %v, endpoint 3 at %v: endpoint %d has %.4f of the picks, want %.4f", weights, part, i, got, want[i]/sum)
 				}
@@ -162,7 +158,7 @@ func TestEverybodyNewIsPickedAllTheSame(t *testing.T) {
 				e.ramp.Store(1)
 			}
 			p := newPicker(&Config{Algorithm: a, SlowStart: &SlowStart{}}, endpoints, new(turn))
-			for i, n := range counts(take(p, endpoints, 6000), 3) {
+			for i, n := range counts(take(p, 6000), 3) {
 				if n < 600 {
 					t.Errorf("%s, weights %v: endpoint %d of three new ones has %d of 6000 picks", a, weights, i, n)
 				}
@@ -174,7 +170,7 @@ func TestEverybodyNewIsPickedAllTheSame(t *testing.T) {
 // shares gives everybody's part of many picks at random.
 func shares(p picker, endpoints []*endpoint, picks int) []float64 {
 	part := make([]float64, len(endpoints))
-	for i, n := range counts(take(p, endpoints, picks), len(endpoints)) {
+	for i, n := range counts(take(p, picks), len(endpoints)) {
 		part[i] = float64(n) / float64(picks)
 	}
 	return part
@@ -205,10 +201,10 @@ func TestLeastRequestHasTheProbabilitiesOfDraws(t *testing.T) {
 				e.flow.Store(2)
 			}
 		}
-		const picks = 200_000
+		const picks = 50_000
 		got := shares(newPicker(&Config{Algorithm: LeastRequest, Choices: c.choices}, endpoints, new(turn)), endpoints, picks)
 		for name, pair := range map[string][2]float64{"idlest": {got[0], c.idlest}, "busiest": {got[c.n-1], c.busiest}} {
-			if slack := 5*math.Sqrt(pair[1]/picks) + 1e-5; math.Abs(pair[0]-pair[1]) > slack {
+			if slack := 5*math.Sqrt(pair[1]/picks) + 1e-4; math.Abs(pair[0]-pair[1]) > slack {
 				t.Errorf("%d of %d: the %s has %.5f of the picks, want %.5f", c.choices, c.n, name, pair[0], pair[1])
 			}
 		}
@@ -237,7 +233,7 @@ func TestSlowStartOfLeastRequest(t *testing.T) {
 		endpoints := crowd(many(4))
 		endpoints[2].ramp.Store(uint32(part * rampFull))
 		p := newPicker(&Config{Algorithm: LeastRequest, SlowStart: &SlowStart{}}, endpoints, new(turn))
-		if got, want := shares(p, endpoints, 100_000)[2], part/(3+part); math.Abs(got-want) > 0.01 {
+		if got, want := shares(p, endpoints, 40_000)[2], part/(3+part); math.Abs(got-want) > 0.01 {
 			t.Errorf("at %v the newcomer has %.4f of the picks, want %.4f", part, got, want)
 		}
 	}
@@ -272,10 +268,10 @@ func TestWeightedLeastRequestFollowsWeightAndLoad(t *testing.T) {
 				want[i] = part * float64(targets[i].Weight) * math.Pow(float64(active+1), -power)
 				sum += want[i]
 			}
-			got := shares(newPicker(&Config{Algorithm: LeastRequest, Bias: bias, SlowStart: &SlowStart{}}, endpoints, new(turn)), endpoints, 200_000)
+			got := shares(newPicker(&Config{Algorithm: LeastRequest, Bias: bias, SlowStart: &SlowStart{}}, endpoints, new(turn)), endpoints, 60_000)
 			for i := range want {
 				// Of many, those that are favoured by far get somewhat less: see leastWeighted.
-				slack := 0.005
+				slack := 0.01
 				if n > fewWeighted {
 					slack += 0.2 * want[i] / sum
 				}
@@ -292,7 +288,7 @@ func TestManyInFlightCountForThemselves(t *testing.T) {
 	endpoints[0].flow.Store(299)
 	endpoints[1].flow.Store(599)
 	p := newPicker(&Config{Algorithm: LeastRequest}, endpoints, new(turn))
-	if got := shares(p, endpoints, 100_000)[0]; math.Abs(got-0.4) > 0.01 { // 1/300 to 3/600
+	if got := shares(p, endpoints, 40_000)[0]; math.Abs(got-0.4) > 0.01 { // 1/300 to 3/600
 		t.Errorf("the first has %.4f of the picks, want 0.4", got)
 	}
 }
@@ -300,7 +296,7 @@ func TestManyInFlightCountForThemselves(t *testing.T) {
 //
 func TestRandomIgnoresWeights(t *testing.T) {
 	endpoints := crowd(many(4, 1, 100))
-	for i, got := range shares(newPicker(&Config{Algorithm: Random}, endpoints, new(turn)), endpoints, 100_000) {
+	for i, got := range shares(newPicker(&Config{Algorithm: Random}, endpoints, new(turn)), endpoints, 40_000) {
 		if math.Abs(got-0.25) > 0.01 {
 			t.Errorf("endpoint %d has %.4f of the picks, want a quarter", i, got)
 		}
@@ -378,12 +374,12 @@ func TestPartsLoseTheirShareWithTheirEndpoints(t *testing.T) {
 					endpoints[i].target.Unready = true
 				}
 				p := newPicker(&Config{Algorithm: a}, endpoints, new(turn))
-				got := shares(p, endpoints, 100_000)
+				got := shares(p, endpoints, 40_000)
 				if slices.Max(c.want) == 0.25 {
 					return // there it only matters that somebody is picked
 				}
 				for i := range got {
-					if math.Abs(got[i]-c.want[i]) > 0.006 {
+					if math.Abs(got[i]-c.want[i]) > 0.012 {
 						t.Errorf("endpoint %d has %.4f of the picks, want %.4f", i, got[i], c.want[i])
 					}
 				}
@@ -397,8 +393,8 @@ func TestWeightsCountWithinParts(t *testing.T) {
 	endpoints := crowd(row("10.0.0.1:80*1@x:3 10.0.0.2:80*3@x:3 10.0.0.3:80*1@y:1 10.0.0.4:80*1@y:1"))
 	want := []float64{3. / 16, 9. / 16, 1. / 8, 1. / 8}
 	for _, a := range []Algorithm{RoundRobin, LeastRequest} {
-		for i, got := range shares(newPicker(&Config{Algorithm: a}, endpoints, new(turn)), endpoints, 100_000) {
-			if math.Abs(got-want[i]) > 0.006 {
+		for i, got := range shares(newPicker(&Config{Algorithm: a}, endpoints, new(turn)), endpoints, 40_000) {
+			if math.Abs(got-want[i]) > 0.012 {
 				t.Errorf("%s: endpoint %d has %.4f of the picks, want %.4f", a, i, got, want[i])
 			}
 		}
@@ -412,7 +408,7 @@ func TestPartsDoNotDependOnTheChoiceOfTheGroup(t *testing.T) {
 	p := newPicker(&Config{Algorithm: Random}, endpoints, new(turn))
 	var have [4]float64
 	n := 0.0
-	for range 400_000 {
+	for range 150_000 {
 		number := random.Uint64()
 		if upper(scatter(number)) > whole/10 { // as a view places requests
 			continue
@@ -421,7 +417,7 @@ func TestPartsDoNotDependOnTheChoiceOfTheGroup(t *testing.T) {
 		have[slices.Index(endpoints, p.pick(number, number))]++
 	}
 	for i := range have {
-		if math.Abs(have[i]/n-0.25) > 0.01 {
+		if math.Abs(have[i]/n-0.25) > 0.015 {
 			t.Errorf("endpoint %d has %.4f of a group's picks, want a quarter", i, have[i]/n)
 		}
 	}
@@ -457,7 +453,7 @@ func TestTurnsMayBeTakenAtTheSameTime(t *testing.T) {
 		const takers = 4
 		each := make([][]int, takers)
 		for k := range each {
-			all.Go(func() { each[k] = counts(take(p, endpoints, int(sum)), 30) })
+			all.Go(func() { each[k] = counts(take(p, int(sum)), 30) })
 		}
 		all.Wait()
 		for i := range endpoints {

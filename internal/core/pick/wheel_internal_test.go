@@ -222,15 +222,15 @@ func TestPartsShareTheWheel(t *testing.T) {
 		endpoints := crowd(targets)
 		p := newPicker(c, endpoints, new(turn))
 		counts := make([]float64, len(targets))
-		const keys = 100_000
+		const keys = 40_000
 		for key := range uint64(keys) {
 			counts[slices.Index(endpoints, p.pick(0, mix(key*golden)))]++
 		}
 		for i, n := range counts {
 			// A ring of a thousand entries is uneven; what a table gives is nearly exact.
-			slack := 0.25 * want[i]
+			slack := 0.35 * want[i]
 			if c.Algorithm == Maglev {
-				slack = 0.005
+				slack = 0.01
 			}
 			if math.Abs(n/keys-want[i]) > slack {
 				t.Errorf("%s: endpoint %d has %.4f of the keys, want %.4f", name, i, n/keys, want[i])
@@ -259,7 +259,7 @@ func TestHashingAllocatesNothing(t *testing.T) {
 
 // moved compares two wheels: which part of the keys changes its endpoint, and which does although its endpoint stays.
 func moved(before, after picker, gone netip.AddrPort) (all, extra float64) {
-	const keys = 200_000
+	const keys = 50_000
 	for key := range uint64(keys) {
 		key = mix(key * golden)
 		a, b := before.pick(0, key).target.Addr, after.pick(0, key).target.Addr
