@@ -134,30 +134,25 @@ func (p *Pool) course(v *view, random uint64, r Request) *route {
 func (p *Pool) Update(now time.Duration, targets []Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.apply(now, prepare(p.prepared.config, targets, p.prepared.make))
+	p.configure(prepare(p.prepared.config, targets, p.prepared.make))
+	p.replace(now)
+	p.step(now)
 }
 
 // Configure replaces the Config. Endpoints and groups keep all that is known of them, and requests under way go on.
 func (p *Pool) Configure(now time.Duration, c Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.apply(now, Prepare(c, p.prepared.targets))
+	p.configure(Prepare(c, p.prepared.targets))
+	p.step(now)
 }
 
 // Apply replaces both the Config and the endpoints, as Configure and Update would.
 func (p *Pool) Apply(now time.Duration, x *Prepared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.apply(now, x)
-}
-
-func (p *Pool) apply(now time.Duration, x *Prepared) {
-	before := p.prepared
 	p.configure(x)
-	if before.targets == nil || !slices.Equal(before.targets, x.targets) {
-		p.replace(now, x.targets)
-	}
-	p.options.Strategy.Reset(now, scene(p.groups, p.options.Zone, len(p.members))) // it may be another one than before
+	p.replace(now)
 	p.step(now)
 }
 
@@ -181,8 +176,10 @@ func (p *Pool) limit() {
 	p.ward.allowed.Store(int64(p.ward.rules.Load().Allowed(ready)))
 }
 
-// replace makes the members those of the targets.
-func (p *Pool) replace(now time.Duration, targets []Target) {
+// replace makes the members those of the targets, and tells the strategy, though it may be the same ones: then the caller
+// has another strategy behind the one that the pool knows.
+func (p *Pool) replace(now time.Duration) {
+	targets := p.prepared.targets
 	before := make(map[netip.AddrPort]*member, len(p.members))
 	for _, m := range p.members {
 		before[m.target.Addr] = m
@@ -211,6 +208,7 @@ func (p *Pool) replace(now time.Duration, targets []Target) {
 		p.revision++ // a part's pickers count who is not ready, too
 	}
 	p.limit()
+	p.options.Strategy.Reset(now, scene(p.groups, p.options.Zone, len(p.members)))
 }
 
 // adopt takes over what may change of an endpoint while it stays the same.
