@@ -1,0 +1,117 @@
+package pick
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// sizes adds up what each claim has.
+func sizes(parts []part) map[*group]uint64 {
+	has := map[*group]uint64{}
+	begin := uint64(0)
+	for _, p := range parts {
+		has[p.group] += p.end - begin
+		begin = p.end
+	}
+	return has
+}
+
+// movedKeys measures the part of the interval that belongs to another group than before, by walking over all ends.
+func movedKeys(before, after []part) uint64 {
+	var moved, at uint64
+	for i, j := 0, 0; i < len(before) && j < len(after); {
+		next := min(before[i].end, after[j].end)
+		if before[i].group != after[j].group {
+			moved += next - at
+		}
+		at = next
+		if before[i].end == next {
+			i++
+		}
+		if after[j].end == next {
+			j++
+		}
+	}
+	return moved
+}
+
+// claimsOf divides the interval at random, some claims being empty.
+func claimsOf(random *rand.Rand, groups []*group) []claim {
+	claims := make([]claim, len(groups))
+	left := uint64(whole)
+	for i, g := range groups {
+		claims[i].group = g
+		if random.IntN(3) > 0 {
+			claims[i].size = random.Uint64N(left + 1)
+			left -= claims[i].size
+		}
+	}
+	claims[random.IntN(len(claims))].size += left
+	return claims
+}
+
+func TestChangeOfSharesMovesNoKeyThatNeedNotMove(t *testing.T) {
+	random := rand.New(rand.NewPCG(61, 62))
+	anew := 0
+	for range 300 {
+		groups := make([]*group, 1+random.IntN(5))
+		for i := range groups {
+			groups[i] = &group{}
+		}
+		if random.IntN(2) == 0 {
+			groups = append(groups, nil) // what is shed
+		}
+		var parts []part
+		for step := range 40 {
+			claims := claimsOf(random, groups)
+			next := apportion(parts, claims)
+			has, least := sizes(next), uint64(0)
+			for _, c := range claims {
+				if has[c.group] != c.size {
+					t.Fatalf("a group has %d, claims %d: %v", has[c.group], c.size, next)
+				}
+				if had := sizes(parts)[c.group]; had > c.size {
+					least += had - c.size
+				}
+			}
+			if n := len(next); next[n-1].end != whole || n > partsEach*len(claims) {
+				t.Fatalf("%d parts up to %d for %d claims", n, next[n-1].end, len(claims))
+			}
+			if moved := movedKeys(parts, next); step > 0 && moved != least {
+				if len(next) > len(claims) {
+					t.Fatalf("%d moved, %d need to: %v, then %v", moved, least, parts, next)
+				}
+				anew++ // laid out anew, to have few parts
+			}
+			parts = next
+		}
+	}
+	if anew > 300*40/10 {
+		t.Errorf("%d of 12000 changes laid all out anew: want few", anew)
+	}
+}
+
+func TestHomeGetsBackTheKeysThatItGaveUp(t *testing.T) {
+	home, b, c := &group{}, &group{}, &group{}
+	claims := func(h, b1, c1 float64) []claim {
+		return []claim{{home, position(h)}, {b, position(b1)}, {c, whole - position(h) - position(b1)}}
+	}
+	var parts []part
+	calm := apportion(parts, claims(1, 0, 0))
+	for _, h := range []float64{0.9, 0.7, 0.8, 0.5, 0.95, 0.6} {
+		parts = apportion(calm, claims(h, 1-h, 0))
+		calm = parts
+		if parts[0].group != home || parts[0].end != position(h) {
+			t.Fatalf("home has %v at a share of %v: want one part from 0", parts, h)
+		}
+	}
+}
+
+func TestKeysOfGroupsThatWentAreTakenOver(t *testing.T) {
+	a, b, c := &group{}, &group{}, &group{}
+	before := apportion(nil, []claim{{a, whole / 2}, {b, whole / 4}, {c, whole / 4}})
+	after := apportion(before, []claim{{a, whole / 2}, {c, whole / 2}})
+	if moved := movedKeys(before, after); moved != whole/4 {
+		t.Errorf("%d of %d keys moved, want a quarter: %v", moved, uint64(whole), after)
+	}
+}
