@@ -57,3 +57,6 @@ func HashedBy(h *HashRules, c HashClient, r *http.Request) (sum uint64, ok bool,
 	k := h.key(&client{number: c.Number, remote: c.Remote, local: c.Local, isFilter: c.IsFilter}, r)
 	return k.hash, k.ok, k.cookies
 }
+
+// AddrPortOf is addrPortOf.
+func AddrPortOf(a net.Addr) netip.AddrPort { return addrPortOf(a) }

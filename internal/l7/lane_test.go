@@ -272,3 +272,16 @@ func TestPoliciesOfALaneAreItsOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestClientsAreKnownByPlainAddresses(t *testing.T) {
+	for want, a := range map[string]net.Addr{
+		"10.0.0.1:80":         &net.TCPAddr{IP: net.ParseIP("::ffff:10.0.0.1"), Port: 80},
+		"[fe80::1]:80":        &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 80, Zone: "eth0"},
+		"[2001:db8::1]:65535": &net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 65535},
+		"invalid AddrPort":    &net.UnixAddr{Name: "x", Net: "unix"},
+	} {
+		if got := l7.AddrPortOf(a); got.String() != want {
+			t.Errorf("%v: got %v, want %s", a, got, want)
+		}
+	}
+}

@@ -273,6 +273,21 @@ func TestAConnectionIsAKey(t *testing.T) {
 	}
 }
 
+// TestFirstConnectionsDiffer: the agents of a cluster, whose connections are numbered each by itself, do not all send their
+// first one to the same endpoint.
+func TestFirstConnectionsDiffer(t *testing.T) {
+	w := spread(t, 8)
+	met := make(map[string]bool)
+	for range 12 {
+		p := start(t, l7.Options{Lanes: w.lanes(t, state("io.grpc.channel_id"))})
+		_, name := do(t, client(t, false), request(t, "GET", p.url, nil))
+		met[name] = true
+	}
+	if len(met) == 1 {
+		t.Errorf("12 agents met %v alone", met)
+	}
+}
+
 func TestMetadataDecidesWhoAnswersACall(t *testing.T) {
 	names := make(map[netip.AddrPort]string)
 	for i := range 4 {
