@@ -4,7 +4,7 @@
 // Nothing else of weir is promised. The package decides nothing and reads nothing.
 package api
 
-// Keys that users write on a Service for weir.
+// Keys that users write for weir, on a Service unless it says otherwise.
 const (
 	// LabelDistribution chooses the distribution mode: Auto, Balanced, Disabled, PreferSameZone (or PreferClose, its
 	// deprecated name) or PreferSameNode. It is a label, because the built-in controller copies labels of a Service to
@@ -31,6 +31,10 @@ const (
 	// AnnotationDemand says where the traffic starts, as shares by zone: zone-a=0.7,zone-b=0.3. By default it is taken
 	// to follow the CPU of the nodes.
 	AnnotationDemand = "weir.dev/demand"
+
+	// AnnotationWeight, on a Pod, is its weight among the endpoints of a service, 1 to 1000, for the algorithms that know
+	// weights. The default is 1.
+	AnnotationWeight = "weir.dev/weight"
 )
 
 // What weir writes to a cluster.
@@ -44,6 +48,13 @@ const (
 	// expansion and asks that others prefix theirs with a domain).
 	ConditionAccepted   = "weir.dev/TrafficDistributionAccepted"
 	ConditionProgrammed = "weir.dev/TrafficDistributionProgrammed"
+
+	// ConditionPolicyAffected is a condition of a Service that load-balancing policies are attached to; its message names
+	// them. A Service that none is attached to does not have it.
+	ConditionPolicyAffected = "weir.dev/LoadBalancingPolicyAffected"
+
+	// ControllerName is who weir is in the status of a policy.
+	ControllerName = "weir.dev/controller"
 
 	// FieldManager is the name that weir's writes carry.
 	FieldManager = "weir"
