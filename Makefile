@@ -1,9 +1,10 @@
 # Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale. Tools are
-# pinned in tools.mod (helm in tools-helm.mod, because its needs would change those of the others) and built by the go
+# pinned in tools.mod (helm in tools-helm.mod and controller-gen in tools-crd.mod, because their needs would change those of the others) and built by the go
 # command; the programs that tests run (curl, wrk, nft, ip) and promtool come from the system's packages.
 GO       ?= go
 TOOL     := $(GO) tool -modfile=tools.mod
 HELM     := $(GO) tool -modfile=tools-helm.mod helm
+CRDGEN   := $(GO) tool -modfile=tools-crd.mod controller-gen
 FUZZTIME ?= 30s
 BENCH    ?= .
 COUNT    ?= 1
@@ -74,12 +75,15 @@ scale: kube
 kube:
 	@test/kube/programs/build.sh
 
-# The plain manifests, rendered from the Helm chart.
+# The CustomResourceDefinition and the copying functions, from the types in api/v1alpha1; the plain manifests, rendered from
+# the Helm chart.
 generate:
+	deploy/crd.sh api/v1alpha1 deploy/chart/files/loadbalancingpolicies.yaml $(CRDGEN)
 	deploy/render.sh deploy/manifests $(HELM)
 
-# The chart with several sets of values, the manifests against the chart, the alert rules against their tests.
+# What is generated against its source; the chart with several sets of values; the alert rules against their tests.
 deploy-check:
+	deploy/check-crd.sh $(CRDGEN)
 	deploy/check.sh $(HELM)
 
 # The metrics of a running controller or agent, by Prometheus' own judgement: METRICS=URL, or the text on standard input.
