@@ -24,6 +24,6 @@ helm=("${@:2}")
 mkdir -p "$manifests/optional"
 # The number puts it before what lies in it where a folder is applied.
 render 0-namespace.yaml namespace --set namespace.create=true
-for name in rbac controller webhook; do render $name.yaml $name; done
+for name in crd rbac controller webhook; do render $name.yaml $name; done
 render optional/agent.yaml namespace,agent --set namespace.create=true,agent.enabled=true
 render optional/cleanup.yaml cleanup
