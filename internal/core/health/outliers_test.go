@@ -11,8 +11,6 @@ import (
 	"github.com/weir-lb/weir/internal/core/health"
 )
 
-func fraction(f float64) *float64 { return &f }
-
 //
 func TestOutliersPauseByThirtySecondsTimesTheirNumber(t *testing.T) {
 	c := health.Config{Outliers: &health.Outliers{}}.WithDefaults()
@@ -59,8 +57,10 @@ func TestFailuresInARowCountByKind(t *testing.T) {
 		{"the rules go on beside them", health.Outliers{LocalErrors: 9}, health.Streaks{Any: 5, Server: 5}, health.ByRules},
 		{"nothing asked for", health.Outliers{}, health.Streaks{Any: 4, Server: 4, Gateway: 4, Local: 4}, health.NotOut},
 		{
-			"more than can be counted", health.Outliers{ServerErrors: 1 << 20},
-			health.Streaks{Any: 4, Server: health.MaxStreak}, health.ByPolicy,
+			"more than can be counted",
+			health.Outliers{ServerErrors: 1 << 20},
+			health.Streaks{Any: 4, Server: health.MaxStreak},
+			health.ByPolicy,
 		},
 	}
 	for _, tt := range tests {
@@ -83,13 +83,13 @@ func TestOutliersHaveTheirOwnBound(t *testing.T) {
 		n, want int
 	}{
 		{nil, 10, 5},
-		{fraction(0.1), 10, 1},
-		{fraction(0.1), 39, 3},
-		{fraction(0.1), 3, 1},
-		{fraction(0.1), 0, 0},
-		{fraction(0), 10, 0},
-		{fraction(1), 10, 10},
-		{fraction(7), 10, 10},
+		{new(0.1), 10, 1},
+		{new(0.1), 39, 3},
+		{new(0.1), 3, 1},
+		{new(0.1), 0, 0},
+		{new(0.0), 10, 0},
+		{new(1.0), 10, 10},
+		{new(7.0), 10, 10},
 	}
 	for _, tt := range tests {
 		c := health.Config{Outliers: &health.Outliers{MaxOut: tt.share}}.WithDefaults()
@@ -186,7 +186,7 @@ func twin(o health.Outliers, in []health.Tally) []int {
 				mean += v / float64(len(valid))
 			}
 			for _, v := range valid {
-				variance += math.Pow(v-mean, 2) / float64(len(valid))
+				variance += (v - mean) * (v - mean) / float64(len(valid))
 			}
 			low = n > 0 && n >= float64(o.SuccessRate.Volume) && percent(t) < mean-o.SuccessRate.Deviations*math.Sqrt(variance)-1e-6
 		}

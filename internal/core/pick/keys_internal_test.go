@@ -92,15 +92,10 @@ func TestChangeOfSharesMovesNoKeyThatNeedNotMove(t *testing.T) {
 }
 
 func TestHomeGetsBackTheKeysThatItGaveUp(t *testing.T) {
-	home, b, c := &group{}, &group{}, &group{}
-	claims := func(h, b1, c1 float64) []claim {
-		return []claim{{home, position(h)}, {b, position(b1)}, {c, whole - position(h) - position(b1)}}
-	}
-	var parts []part
-	calm := apportion(parts, claims(1, 0, 0))
+	home, b := &group{}, &group{}
+	parts := []part{{end: whole, group: home}}
 	for _, h := range []float64{0.9, 0.7, 0.8, 0.5, 0.95, 0.6} {
-		parts = apportion(calm, claims(h, 1-h, 0))
-		calm = parts
+		parts = apportion(parts, []claim{{home, position(h)}, {b, whole - position(h)}})
 		if parts[0].group != home || parts[0].end != position(h) {
 			t.Fatalf("home has %v at a share of %v: want one part from 0", parts, h)
 		}

@@ -11,16 +11,16 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// remainder is the simplest hashing algorithm: a key belongs to the endpoint at its remainder, and then to the next one.
-type remainder struct{}
+// modulo is the simplest hashing algorithm: a key belongs to the endpoint at its remainder, and then to the next one.
+type modulo struct{}
 
-func (remainder) over(endpoints []*endpoint) picker { return &remainders{endpoints} }
+func (modulo) over(endpoints []*endpoint) picker { return &remainder{endpoints} }
 
-type remainders struct{ endpoints []*endpoint }
+type remainder struct{ endpoints []*endpoint }
 
-func (d *remainders) pick(_, key uint64) *endpoint { return d.endpoints[key%uint64(len(d.endpoints))] }
+func (d *remainder) pick(_, key uint64) *endpoint { return d.endpoints[key%uint64(len(d.endpoints))] }
 
-func (d *remainders) next(q query) *endpoint {
+func (d *remainder) next(q query) *endpoint {
 	for i := range uint64(len(d.endpoints)) {
 		if e := d.pick(0, q.key+i); q.accepts(e) {
 			return e
@@ -36,12 +36,12 @@ func making(n *int) maker {
 			panic("a table of nobody")
 		}
 		*n++
-		return remainder{}
+		return modulo{}
 	}
 }
 
-// town makes n endpoints in each of some zones, the first of which is home.
-func town(n, zones int) []Target {
+// block makes n endpoints in each of some zones, the first of which is home.
+func block(n, zones int) []Target {
 	var list []Target
 	for z := range zones {
 		for i := range n {
@@ -83,7 +83,7 @@ func fails(t *testing.T, p *Pool, key uint64) {
 }
 
 func TestTablesAreMadeAheadAndForAllThatAreReady(t *testing.T) {
-	list := town(5, 3)
+	list := block(5, 3)
 	list[4].Unready = true
 	p, made := hashingPool(Config{}, list)
 	if *made != 3 {
@@ -103,7 +103,7 @@ func TestTablesAreMadeAheadAndForAllThatAreReady(t *testing.T) {
 }
 
 func TestPauseMovesOnlyTheKeysOfWhoSitsOut(t *testing.T) {
-	p, made := hashingPool(Config{}, town(5, 2))
+	p, made := hashingPool(Config{}, block(5, 2))
 	fails(t, p, 2)
 	p.Tick(100 * time.Millisecond)
 	for key := range uint64(50) {
@@ -121,7 +121,7 @@ func TestPauseMovesOnlyTheKeysOfWhoSitsOut(t *testing.T) {
 }
 
 func TestTrialIsForKeysThatBelongToTheEndpoint(t *testing.T) {
-	p, _ := hashingPool(Config{}, town(5, 1))
+	p, _ := hashingPool(Config{}, block(5, 1))
 	fails(t, p, 2)
 	p.Tick(100 * time.Millisecond)
 	p.Tick(p.Status().Endpoints[2].Until) // due from now on
@@ -149,7 +149,7 @@ func TestTrialIsForKeysThatBelongToTheEndpoint(t *testing.T) {
 const later = 5 * time.Second
 
 func TestDrainMakesATableOfTheRest(t *testing.T) {
-	list := town(4, 1)
+	list := block(4, 1)
 	list[3].Zone = "lent"
 	p, made := hashingPool(Config{}, list)
 	p.Drain("lent", time.Minute)
@@ -173,7 +173,7 @@ func TestPanicKeepsKeysWhereTheyBelong(t *testing.T) {
 	half := 0.9
 	c := Config{Panic: &half}
 	c.Health.MaxOut = 1
-	p, _ := hashingPool(c, town(4, 1))
+	p, _ := hashingPool(c, block(4, 1))
 	for key := range uint64(3) {
 		fails(t, p, key)
 	}
@@ -189,9 +189,9 @@ func TestPanicKeepsKeysWhereTheyBelong(t *testing.T) {
 }
 
 func TestConfigThatIsTheSameKeepsThePickers(t *testing.T) {
-	p, made := hashingPool(Config{}, town(3, 1))
+	p, made := hashingPool(Config{}, block(3, 1))
 	before := p.view.Load()
-	p.Apply(time.Second, prepare(Config{}, town(3, 1), making(made)))
+	p.Apply(time.Second, prepare(Config{}, block(3, 1), making(made)))
 	if p.view.Load() != before {
 		t.Error("a new view although nothing changed")
 	}
@@ -215,7 +215,7 @@ func TestOverflowMovesAsFewKeysAsItCan(t *testing.T) {
 	const keys = 20_000
 	s := &shifting{shares: []float64{1}}
 	p := NewPool(Options{Strategy: s, Random: rand.New(rand.NewPCG(4, 4)).Uint64})
-	p.Apply(0, prepare(Config{}, town(5, 3), making(new(int))))
+	p.Apply(0, prepare(Config{}, block(5, 3), making(new(int))))
 	look := func() []netip.AddrPort {
 		found := make([]netip.AddrPort, keys)
 		for key := range found {
@@ -259,7 +259,7 @@ func TestHashingAndPanicAllocateNothing(t *testing.T) {
 		for what, r := range map[string]Request{
 			"plain": {}, "with key": {Key: 42, HasKey: true}, "the retry": {Key: 42, HasKey: true, Avoid: []uint32{1, 3}},
 		} {
-			p, _ := hashingPool(c, town(5, 2))
+			p, _ := hashingPool(c, block(5, 2))
 			fails(t, p, 2)
 			p.Tick(100 * time.Millisecond)
 			outcomes := []Outcome{Success, ServerError, GatewayError, LocalError, Canceled}

@@ -2,6 +2,7 @@ package pick
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,12 +15,8 @@ func TestRowsOfFailuresAgreeWithTheirTwin(t *testing.T) {
 	kinds := []Outcome{Failure, ServerError, GatewayError, LocalError}
 	row := func(history []Outcome, counts ...Outcome) int { // from the end, as long as all are of these kinds
 		n := 0
-		for i := len(history) - 1; i >= 0; i-- {
-			found := false
-			for _, c := range counts {
-				found = found || history[i] == c
-			}
-			if !found {
+		for _, o := range slices.Backward(history) {
+			if !slices.Contains(counts, o) {
 				break
 			}
 			n++
