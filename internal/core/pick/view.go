@@ -106,11 +106,11 @@ type choice struct {
 type query struct {
 	random, key uint64
 	avoid       []uint32
-	route       *route // where it looks
+	panics      bool // the route does where it looks
 }
 
 func (q *query) accepts(e *endpoint) bool {
-	return q.route.takes(e) && !slices.Contains(q.avoid, e.id)
+	return (e.standing.Load() == serving || q.panics && e.standing.Load() != gone) && !slices.Contains(q.avoid, e.id)
 }
 
 // walker is a picker that knows who comes after an endpoint that does not do: the next on the ring, another probe of the
@@ -217,7 +217,7 @@ func (r *route) next(q *query) *endpoint {
 	if n == 0 {
 		return nil
 	}
-	q.route = r
+	q.panics = r.panics
 	if r.walker != nil {
 		return r.walker.next(*q)
 	}
