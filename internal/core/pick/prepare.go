@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Prepared is a Config and the endpoints it is for, with what takes long to make: the lookup tables of hashing
-// algorithms. It is immutable; any number of pools may take it over.
+// Prepared is a Config and the endpoints it is for, with what takes long to make: the wheels of hashing algorithms. It is
+// immutable; any number of pools may take it over.
 type Prepared struct {
 	config  Config
 	targets []Target // each address once, as it was named first
@@ -14,9 +14,9 @@ type Prepared struct {
 	lookups map[groupKey]lookup
 }
 
-// Prepare makes what Apply takes over. It may take long for an algorithm with large tables, and needs no pool, so that it
+// Prepare makes what Apply takes over. It may take long for an algorithm with large wheels, and needs no pool, so that it
 // can be called on any goroutine.
-func Prepare(c Config, targets []Target) *Prepared { return prepare(c, targets, c.tables()) }
+func Prepare(c Config, targets []Target) *Prepared { return prepare(c, targets, c.wheels()) }
 
 func prepare(c Config, targets []Target, make maker) *Prepared {
 	x := &Prepared{config: c, targets: distinct(targets), make: make}
@@ -39,27 +39,24 @@ func distinct(targets []Target) []Target {
 	return once
 }
 
-// table is what a hashing algorithm finds endpoints by. It knows them by their place in the list that it was made of.
-type table interface {
-	// over gives the picker that finds these endpoints, which stand where the targets of the table stood.
-	over(endpoints []*endpoint) picker
+// maker makes the wheel of some targets, at least one. It is nil for algorithms that have none.
+type maker func([]Target) wheel
+
+// wheels gives the maker of the algorithm's wheels.
+func (c Config) wheels() maker {
+	if !c.Algorithm.hashes() {
+		return nil
+	}
+	return func(targets []Target) wheel { return newWheel(&c, targets) }
 }
 
-// maker makes the table of some targets, at least one. It is nil for algorithms that have none.
-type maker func([]Target) table
-
-// tables gives the maker of the algorithm's tables.
-func (c *Config) tables() maker {
-	return nil // of the algorithms that there are none needs a table
-}
-
-// lookup is the table of a group with all that may serve there.
+// lookup is the wheel of a group with all that may serve there.
 type lookup struct {
 	ready []int // indexes into Prepared.targets, rising
-	table table
+	wheel wheel
 }
 
-// lookups makes the table of each group. All that are ready are in it, whoever sits out, so that a pause moves the keys of
+// lookups makes the wheel of each group. All that are ready are in it, whoever sits out, so that a pause moves the keys of
 // one endpoint and builds nothing.
 func lookups(targets []Target, make maker) map[groupKey]lookup {
 	all := map[groupKey]lookup{}
@@ -71,7 +68,7 @@ func lookups(targets []Target, make maker) map[groupKey]lookup {
 		}
 	}
 	for key, l := range all {
-		l.table = make(at(targets, l.ready))
+		l.wheel = make(at(targets, l.ready))
 		all[key] = l
 	}
 	return all
@@ -86,20 +83,20 @@ func at[T any](all []T, indexes []int) []T {
 	return some
 }
 
-// hashed gives the picker of a hashing algorithm for a group's members, by index: from the table that was prepared, or
+// hashed gives the picker of a hashing algorithm for a group's members, by index: from the wheel that was prepared, or
 // from one made now for a part of the group. It is nil without members.
 func (p *Pool) hashed(g *group, members []int) picker {
 	if len(members) == 0 {
 		return nil
 	}
 	x := p.prepared
-	t := x.lookups[g.key].table
-	if t == nil || !slices.Equal(x.lookups[g.key].ready, members) {
-		t = x.make(at(x.targets, members))
+	w := x.lookups[g.key].wheel
+	if w == nil || !slices.Equal(x.lookups[g.key].ready, members) {
+		w = x.make(at(x.targets, members))
 	}
 	endpoints := make([]*endpoint, 0, len(members))
 	for _, i := range members {
 		endpoints = append(endpoints, p.members[i].endpoint)
 	}
-	return t.over(endpoints)
+	return w.over(endpoints)
 }

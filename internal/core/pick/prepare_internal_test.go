@@ -31,7 +31,7 @@ func (d *remainder) next(q query) *endpoint {
 
 // making counts how many tables were made.
 func making(n *int) maker {
-	return func(targets []Target) table {
+	return func(targets []Target) wheel {
 		if len(targets) == 0 {
 			panic("a table of nobody")
 		}

@@ -135,7 +135,7 @@ func TestWheelServesTheEndpointsItIsGiven(t *testing.T) {
 
 // asks is a query with a key.
 func asks(key uint64, avoid ...uint32) query {
-	return query{key: key, avoid: avoid, route: new(route)}
+	return query{key: key, avoid: avoid}
 }
 
 // seek looks for a key's endpoint as a view does.
