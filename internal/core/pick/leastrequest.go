@@ -87,6 +87,7 @@ func (s *numbers) next() uint64 {
 // gives the idlest some percent less than that.
 type leastWeighted struct {
 	endpoints []*endpoint
+	weights   []float64
 	places    odds                // by weight
 	favour    [manyActive]float64 // 1 / (in flight + 1)^bias
 	bias      float64
@@ -104,7 +105,7 @@ func newLeastWeighted(c *Config, endpoints []*endpoint) *leastWeighted {
 	for i, e := range endpoints {
 		weights[i] = float64(weightOf(&e.target))
 	}
-	p := &leastWeighted{endpoints: endpoints, places: sharedOdds(weights), bias: 1}
+	p := &leastWeighted{endpoints: endpoints, weights: weights, places: sharedOdds(weights), bias: 1}
 	if c.Bias != nil {
 		p.bias = *c.Bias
 	}
@@ -124,7 +125,7 @@ func (p *leastWeighted) pick(random, _ uint64) *endpoint {
 	for k := range few {
 		if all {
 			drawn[k] = p.endpoints[k]
-			sum += p.favoured(drawn[k]) * float64(weightOf(&drawn[k].target))
+			sum += p.favoured(drawn[k]) * p.weights[k]
 		} else {
 			drawn[k] = p.endpoints[p.places.at(numbers.next())]
 			sum += p.favoured(drawn[k])
