@@ -128,6 +128,26 @@ func TestRatesAreLookedAtOnceInAnInterval(t *testing.T) {
 	}
 }
 
+func TestWhatWasBeforeThePolicyDoesNotCount(t *testing.T) {
+	w := newWorld(6, health.Config{Failures: -1})
+	bad, n := home(6)[3].Addr, 0
+	w.answer = func(addr netip.AddrPort) pick.Outcome {
+		if n++; addr == bad && n%2 == 0 {
+			return pick.ServerError
+		}
+		return pick.Success
+	}
+	w.run(seconds(20), millis(1))
+	w.answer = broken()
+	w.pool.Configure(w.now, pick.Config{Algorithm: pick.Random, Health: asked(health.Outliers{
+		FailureRate: health.FailureRate{Threshold: 0.3, Hosts: 5, Volume: 50},
+	})})
+	w.run(seconds(12), millis(1))
+	if e := w.status(bad); e.Ejections != 0 {
+		t.Errorf("%+v: want no pause for what it did before", e)
+	}
+}
+
 func TestNoMoreSitOutThanThePolicyAllows(t *testing.T) {
 	tenth, none := 0.1, 0.0
 	for _, tt := range []struct {

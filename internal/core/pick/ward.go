@@ -49,9 +49,9 @@ func (p *Pool) nurse(now, elapsed time.Duration) {
 	p.spare(now)
 }
 
-// detect ends the turns of outliers, once in an interval.
+// detect ends the turns of outliers, once in an interval. What was counted before somebody asked for it does not count.
 func (p *Pool) detect(now time.Duration, o *health.Outliers) {
-	if o == nil || now-p.detected < o.Interval {
+	if o != nil && now-p.detected < o.Interval {
 		return
 	}
 	p.detected = now
@@ -59,6 +59,9 @@ func (p *Pool) detect(now time.Duration, o *health.Outliers) {
 	for i, m := range p.members {
 		p.tallies[i] = m.interval
 		m.interval = health.Tally{}
+	}
+	if o == nil {
+		return
 	}
 	for _, i := range o.Outlying(p.tallies) {
 		p.members[i].eject(now, health.ByPolicy)
