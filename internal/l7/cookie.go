@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-lb/weir/internal/core/hash"
 	"github.com/weir-lb/weir/internal/core/policy"
 )
 
@@ -52,7 +51,7 @@ func compileCookie(p *policy.HashPolicy) (*cookieRule, error) {
 // agree before the client sends it back.
 func (s *step) hashCookie(c *client, r *http.Request, done *key) (uint64, bool) {
 	if value := cookieValue(r.Header["Cookie"], s.name); value != "" {
-		return hash.XXH64String(0, value), true
+		return hashText(value), true
 	}
 	if s.cookie == nil {
 		return 0, false
@@ -61,7 +60,7 @@ func (s *step) hashCookie(c *client, r *http.Request, done *key) (uint64, bool) 
 	if set := s.cookie.before + string(value[:]) + s.cookie.after; !slices.Contains(done.cookies, set) {
 		done.cookies = append(done.cookies, set)
 	}
-	return hash.XXH64(0, value[:]), true
+	return hashBytes(value[:]), true
 }
 
 // cookie is the value of cookies that are generated on this connection: 16 lower-case hexadecimal digits.
@@ -69,7 +68,7 @@ func (c *client) cookie() (value [16]byte) {
 	var text [textBytes]byte
 	var sum [8]byte
 	both := c.local.AppendTo(c.remote.AppendTo(text[:0]))
-	binary.BigEndian.PutUint64(sum[:], hash.XXH64(0, both))
+	binary.BigEndian.PutUint64(sum[:], hashBytes(both))
 	hex.Encode(value[:], sum[:])
 	return value
 }

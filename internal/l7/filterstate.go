@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/weir-lb/weir/internal/core/hash"
 )
 
 // FilterStateField is the request field by which trusted filters give filter state that weir does not know: a list of
@@ -68,13 +66,13 @@ func (s *step) hashState(c *client, r *http.Request) (uint64, bool) {
 	case clientAddress:
 		return c.hashAddr()
 	case clientPort:
-		return hash.XXH64(0, strconv.AppendUint(text[:0], uint64(c.remote.Port()), 10)), c.remote.IsValid()
+		return hashBytes(strconv.AppendUint(text[:0], uint64(c.remote.Port()), 10)), c.remote.IsValid()
 	case listenerAddress:
-		return hash.XXH64(0, c.local.Addr().AppendTo(text[:0])), c.local.IsValid()
+		return hashBytes(c.local.Addr().AppendTo(text[:0])), c.local.IsValid()
 	case listenerPort:
-		return hash.XXH64(0, strconv.AppendUint(text[:0], uint64(c.local.Port()), 10)), c.local.IsValid()
+		return hashBytes(strconv.AppendUint(text[:0], uint64(c.local.Port()), 10)), c.local.IsValid()
 	case connectionNumber:
-		return hash.XXH64(0, strconv.AppendUint(text[:0], c.number, 10)), true
+		return hashBytes(strconv.AppendUint(text[:0], c.number, 10)), true
 	default:
 		if r == nil {
 			return 0, false
@@ -86,16 +84,16 @@ func (s *step) hashState(c *client, r *http.Request) (uint64, bool) {
 func (s *step) hashRequestState(c *client, r *http.Request) (uint64, bool) {
 	switch s.state {
 	case requestProtocol:
-		return hash.XXH64String(0, r.Proto), true
+		return hashText(r.Proto), true
 	case requestHost:
-		return hash.XXH64String(0, r.Host), true
+		return hashText(r.Host), true
 	case requestPath:
-		return hash.XXH64String(0, pathOf(r)), true
+		return hashText(pathOf(r)), true
 	case requestMethod:
-		return hash.XXH64String(0, r.Method), true
+		return hashText(r.Method), true
 	default:
 		value, ok := c.told(r, s.name)
-		return hash.XXH64String(0, value), ok
+		return hashText(value), ok
 	}
 }
 

@@ -151,9 +151,13 @@ func (s *step) hash(c *client, r *http.Request, done *key) (uint64, bool) {
 		return s.hashCookie(c, r, done)
 	default:
 		value, ok := queryValue(r.URL.RawQuery, s.name)
-		return hash.XXH64String(0, value), ok
+		return hashText(value), ok
 	}
 }
+
+// hashText and hashBytes are what everything is hashed by.
+func hashText(s string) uint64  { return hash.XXH64String(0, s) }
+func hashBytes(b []byte) uint64 { return hash.XXH64(0, b) }
 
 // hashAddr hashes the client's address as text: without port, IPv4 as such.
 func (c *client) hashAddr() (uint64, bool) {
@@ -161,7 +165,7 @@ func (c *client) hashAddr() (uint64, bool) {
 		return 0, false
 	}
 	var text [textBytes]byte
-	return hash.XXH64(0, c.remote.Addr().AppendTo(text[:0])), true
+	return hashBytes(c.remote.Addr().AppendTo(text[:0])), true
 }
 
 // textBytes hold two addresses with ports.
