@@ -122,7 +122,7 @@ type TargetRef struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// The namespace of a Service or ServiceImport; by default the policy's own. With another one the policy is a consumer's: it
-	// is about the requests of the clients in its own namespace only.
+	// is about the requests of the clients in its own namespace only, unless that is weir-system, whose policies are for all.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
