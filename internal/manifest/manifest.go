@@ -1,17 +1,20 @@
 // Package manifest reads Kubernetes manifests into topology snapshots, once or for as long as they change.
 //
 // It takes what kubectl writes and reads: folders, files and standard input, YAML and JSON, several documents in a
-// file, lists of any kind. Node, Service, EndpointSlice and Pod are read, other kinds are counted and passed over. A
-// text that does not parse or a field of the wrong type is an error with file, line and field; what is merely wrong
-// with an object is a Problem, and the rest goes on.
+// file, lists of any kind. Node, Service, EndpointSlice, Pod and Namespace are read, and the load-balancing documents of a
+// mesh (see package mesh); other kinds are counted and passed over. A text that does not parse or a field of the wrong
+// type is an error with file, line and field; what is merely wrong with an object or document is a Problem, and the rest
+// goes on.
 package manifest
 
 import (
 	"errors"
 	"io"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/mesh"
 )
 
 // Stdin is the path that stands for Source.Stdin.
@@ -31,6 +34,7 @@ type Source struct {
 type Options struct {
 	Convert convert.Options
 	Costs   topology.Costs // of the snapshot; zero: the defaults
+	Mesh    mesh.Options   // how the documents of a mesh are read
 	// MaxBytes bounds all files together, in bytes; 0: 64 MiB. A cluster of 1,000 nodes and 10,000 endpoints, printed
 	// by kubectl with everything in it, has 10 to 20 MB; some twenty times that is in use while it is read.
 	MaxBytes int64
@@ -52,6 +56,11 @@ type Result struct {
 	Objects convert.Objects
 	// Problems are what is wrong with objects, in the order of the files, each with the file and line of the field.
 	Problems []convert.Problem
+	// Policies are what the documents say about load balancing, and the labels of the objects that they may be about.
+	Policies *policy.Set
+	// Refused are the policies that are not followed, each for a Problem that is Refused. Who knows an earlier good state
+	// of one keeps that.
+	Refused []policy.Origin
 	// Skipped counts the objects of kinds that weir has no use for, by apiVersion and kind as in "apps/v1 Deployment".
 	Skipped map[string]int
 }
@@ -62,6 +71,15 @@ type Result struct {
 // a *FileError. There is no Result then. Of an object that occurs twice the first counts, and a Problem names both
 // places.
 func Read(s Source, o Options) (Result, error) {
+	r, err := Inspect(s, o)
+	if err != nil {
+		return Result{}, err
+	}
+	return r, nil
+}
+
+// Inspect reads as Read does, but gives beside the errors what could be read, for who tells people all that is wrong.
+func Inspect(s Source, o Options) (Result, error) {
 	files, err := load(s, o.maxBytes())
 	if err != nil {
 		return Result{}, err
@@ -69,9 +87,9 @@ func Read(s Source, o Options) (Result, error) {
 	return build(files, o)
 }
 
-// build makes the Result of files that were loaded.
+// build makes the Result of files that were loaded: of those that are not broken, if there is an error.
 func build(files []file, o Options) (Result, error) {
-	r := newReader()
+	r := newReader(o.Mesh)
 	var broken []error
 	for _, f := range files {
 		documents, err := parse(f)
@@ -85,9 +103,6 @@ func build(files []file, o Options) (Result, error) {
 			}
 		}
 	}
-	if len(broken) > 0 {
-		return Result{}, errors.Join(broken...)
-	}
 	nodes, services, problems := convert.Cluster(r.objects, o.Convert)
 	for _, p := range problems {
 		r.report(p)
@@ -96,6 +111,8 @@ func build(files []file, o Options) (Result, error) {
 		Snapshot: topology.NewSnapshot(nodes, services, o.Costs),
 		Objects:  r.objects,
 		Problems: r.problems,
+		Policies: r.policySet(),
+		Refused:  r.refused,
 		Skipped:  r.skipped,
-	}, nil
+	}, errors.Join(broken...)
 }

@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubejson "sigs.k8s.io/json"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/mesh"
 )
 
 // reader gathers the objects of all documents.
@@ -20,10 +22,16 @@ type reader struct {
 	problems []convert.Problem
 	skipped  map[string]int
 	repeated int // bytes that aliases have repeated so far
+
+	// Of policies.
+	options    mesh.Options
+	rules      []policy.Rule
+	refused    []policy.Origin
+	namespaces []*corev1.Namespace
 }
 
-func newReader() *reader {
-	return &reader{places: make(map[convert.Ref]document), skipped: make(map[string]int)}
+func newReader(o mesh.Options) *reader {
+	return &reader{places: make(map[convert.Ref]document), skipped: make(map[string]int), options: o}
 }
 
 // report adds a problem with the place of its object and field.
@@ -70,6 +78,9 @@ func (d document) kind(inList kind) (kind, error) {
 
 // document takes one document: an object, or a list of them.
 func (r *reader) document(d document) error {
+	if kind, ok := d.meshType(); ok {
+		return r.mesh(d, kind)
+	}
 	k, err := d.kind(kind{})
 	if err != nil {
 		return err
@@ -77,7 +88,7 @@ func (r *reader) document(d document) error {
 	switch k {
 	case kind{"v1", "List"}:
 		return r.items(d, kind{}) // they say what they are
-	case kind{"v1", "NodeList"}, kind{"v1", "ServiceList"}, kind{"v1", "PodList"},
+	case kind{"v1", "NodeList"}, kind{"v1", "ServiceList"}, kind{"v1", "PodList"}, kind{"v1", "NamespaceList"},
 		kind{"discovery.k8s.io/v1", "EndpointSliceList"}:
 		return r.items(d, kind{apiVersion: k.apiVersion, kind: strings.TrimSuffix(k.kind, "List")})
 	default:
@@ -100,6 +111,10 @@ func (r *reader) items(d document, k kind) error {
 		if item.Kind == yaml.AliasNode {
 			return element.errorAt("", errors.New("an alias in place of an object: write the object out"))
 		}
+		if typed, ok := element.meshType(); ok && k == (kind{}) {
+			broken = append(broken, r.mesh(element, typed))
+			continue
+		}
 		k, err := element.kind(k)
 		if err == nil {
 			err = r.object(element, k)
@@ -120,6 +135,8 @@ func (r *reader) object(d document, k kind) error {
 		return take(r, d, k, &r.objects.Slices)
 	case kind{"v1", "Pod"}:
 		return take(r, d, k, &r.objects.Pods)
+	case kind{"v1", "Namespace"}:
+		return take(r, d, k, &r.namespaces)
 	default:
 		r.skipped[k.String()]++
 		return nil
@@ -139,7 +156,7 @@ func take[T any, P interface {
 	}
 	ref := convert.Ref{Kind: k.kind, Namespace: value.GetNamespace(), Name: value.GetName()}
 	switch {
-	case k.kind == "Node":
+	case k.kind == "Node", k.kind == "Namespace":
 		ref.Namespace = ""
 	case ref.Namespace == "":
 		ref.Namespace = corev1.NamespaceDefault

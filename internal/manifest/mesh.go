@@ -1,0 +1,109 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/mesh"
+)
+
+// maxMeshBytes bounds one document of a mesh, written out as JSON: what etcd takes of an object (1.5 MiB).
+const maxMeshBytes = 3 << 19
+
+// meshType gives the type of a document of a mesh, which has one in place of apiVersion and kind.
+func (d document) meshType() (string, bool) {
+	value := at(d.root, "type")
+	if value == nil || at(d.root, "kind") != nil || at(d.root, "apiVersion") != nil {
+		return "", false
+	}
+	value = resolve(value)
+	return value.Value, value.Kind == yaml.ScalarNode
+}
+
+// mesh takes a document of a mesh. One that makes no sense is reported, and the others go on.
+func (r *reader) mesh(d document, kind string) error {
+	names := make([]string, 0, len(mesh.Types()))
+	for _, t := range mesh.Types() {
+		names = append(names, string(t))
+	}
+	if !slices.Contains(names, kind) {
+		r.otherMeshType(d, kind, names)
+		return nil
+	}
+	e := encoder{file: d.file, repeated: r.repeated}
+	err := e.value(d.root)
+	r.repeated = e.repeated
+	if err != nil {
+		return err
+	}
+	ref := convert.Ref{Kind: kind}
+	if e.out.Len() > maxMeshBytes {
+		r.refuse(d, ref, mesh.Finding{Message: fmt.Sprintf("the document exceeds %d bytes: split it", maxMeshBytes)})
+		return nil
+	}
+	read := mesh.Parse(e.out.Bytes(), r.options)
+	r.meshDocument(d, &read)
+	return nil
+}
+
+// otherMeshType counts a document of a type that weir has no use for, unless it looks like a slip of the pen.
+func (r *reader) otherMeshType(d document, kind string, known []string) {
+	if !strings.HasPrefix(strings.ToLower(kind), "meshload") {
+		r.skipped["type "+kind]++
+		return
+	}
+	r.refuse(d, convert.Ref{Kind: kind}, mesh.Finding{
+		Path: "type", Message: fmt.Sprintf("unknown type: did you mean %s?", topology.Near(kind, known)[0]),
+	})
+}
+
+// meshDocument adds what a document says, unless there is one of its name already.
+func (r *reader) meshDocument(d document, read *mesh.Document) {
+	ref := convert.Ref{Kind: string(read.Origin.Dialect), Name: read.Origin.Name}
+	if first, ok := r.places[ref]; ok && ref.Name != "" {
+		r.refuse(d, ref, mesh.Finding{
+			Message: fmt.Sprintf("the document is in %s already, and that one counts", place(first.file, first.root.Line)),
+		})
+		return
+	}
+	r.places[ref] = d
+	for _, f := range read.Findings {
+		if f.Refused {
+			r.refuse(d, ref, f)
+			continue
+		}
+		r.found(d, convert.Problem{Object: ref, Field: f.Path, Message: f.Message})
+	}
+	if read.Refused() {
+		origin := read.Origin
+		origin.Source = place(d.file, d.root.Line)
+		r.refused = append(r.refused, origin)
+		return
+	}
+	for _, rule := range read.Rules {
+		entry := fmt.Sprintf("to[%d]", rule.Origin.Entry)
+		if at(d.root, "spec") != nil {
+			entry = "spec." + entry
+		}
+		rule.Origin.Source = place(d.file, lineOf(d.root, entry))
+		r.rules = append(r.rules, rule)
+	}
+}
+
+// refuse reports what keeps a document from being followed.
+func (r *reader) refuse(d document, ref convert.Ref, f mesh.Finding) {
+	r.found(d, convert.Problem{
+		Object: ref, Field: f.Path, Message: f.Message, Refused: true, Instead: "the document is left out",
+	})
+}
+
+// found reports a problem with the place of its field in a document that may not have a name.
+func (r *reader) found(d document, p convert.Problem) {
+	p.Source = place(d.file, lineOf(d.root, p.Field))
+	r.problems = append(r.problems, p)
+}

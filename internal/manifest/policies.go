@@ -1,0 +1,44 @@
+package manifest
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-lb/weir/internal/core/policy"
+)
+
+// policySet is what all documents say about load balancing, and the labels that they are about.
+func (r *reader) policySet() *policy.Set {
+	s := policy.Set{Rules: r.rules, Namespaces: make(map[string]policy.Labels), Nodes: make(map[string]policy.Labels)}
+	for _, n := range r.namespaces {
+		s.Namespaces[n.Name] = n.Labels
+	}
+	for _, n := range r.objects.Nodes {
+		s.Nodes[n.Name] = n.Labels
+	}
+	for _, p := range r.objects.Pods {
+		s.Pods = append(s.Pods, podOf(p))
+	}
+	return policy.NewSet(s)
+}
+
+// podOf gives what policies know of a pod. One that is over is nobody's client, and one on the host's network has no
+// address of its own.
+func podOf(p *corev1.Pod) policy.Pod {
+	pod := policy.Pod{
+		Namespace: cmp.Or(p.Namespace, corev1.NamespaceDefault), Name: p.Name, Node: p.Spec.NodeName,
+		Labels: p.Labels, Annotations: p.Annotations,
+	}
+	isOver := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	if p.Spec.HostNetwork || isOver {
+		return pod
+	}
+	for _, ip := range p.Status.PodIPs {
+		pod.IPs = append(pod.IPs, ip.IP)
+	}
+	if len(pod.IPs) == 0 && p.Status.PodIP != "" {
+		pod.IPs = []string{p.Status.PodIP}
+	}
+	return pod
+}
