@@ -38,6 +38,7 @@ func rootCommand() *cobra.Command {
 		agentCommand(),
 		controllerCommand(),
 		explainCommand(),
+		policyCommand(),
 		demoCommand(),
 		versionCommand(),
 		completionCommand(),

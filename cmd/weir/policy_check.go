@@ -1,0 +1,254 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/manifest"
+	"github.com/weir-lb/weir/internal/mesh"
+)
+
+const policyCheckLong = `Tell what is wrong with policies in files, by file, line and field, without asking a cluster. Other objects in the
+files are read, but only what is wrong with policies is told.
+
+The status is 1 if a policy is refused or a file cannot be read, and 0 if there are warnings at most.`
+
+const policyCheckExample = `  # One file, or all of a folder and those below it
+  weir policy check policy.yaml
+  weir policy check -R policies/
+
+  # What kubectl would apply
+  kubectl kustomize overlays/prod | weir policy check -
+
+  # Refuse table sizes that are no prime numbers in the documents of a mesh, as Envoy does
+  weir policy check --strict mesh.yaml
+
+  # For programs
+  weir policy check -o json policy.yaml`
+
+// policyCheckFlags are the command's flags as typed.
+type policyCheckFlags struct {
+	source policySource
+	strict bool
+	output string
+}
+
+// policyCheckCommand makes weir policy check.
+func policyCheckCommand() *cobra.Command {
+	var f policyCheckFlags
+	c := &cobra.Command{
+		Use:     "check [FILE…]",
+		Short:   "Tell what is wrong with policies, by file, line and field",
+		Long:    policyCheckLong,
+		Example: policyCheckExample,
+		RunE:    func(c *cobra.Command, args []string) error { return f.run(c, args) },
+	}
+	g := group("How to check")
+	g.BoolVar(&f.strict, "strict", false, "refuse table sizes that are no prime numbers, where the next prime would be taken")
+	g.StringVarP(&f.output, "output", "o", "text", "text or json")
+	g.addTo(c)
+	f.source.group().addTo(c)
+	return c
+}
+
+// run checks what the flags and arguments name.
+func (f *policyCheckFlags) run(c *cobra.Command, args []string) error {
+	if err := wantOutput(f.output, "text", "json"); err != nil {
+		return err
+	}
+	source, err := f.source.source(c.InOrStdin(), args)
+	if err != nil {
+		return err
+	}
+	c.SilenceUsage = true
+	var o manifest.Options
+	if f.strict {
+		o.Mesh.Strictness = mesh.Strict
+	}
+	result, err := manifest.Inspect(source, o)
+	report, err := newPolicyReport(&result, err)
+	if err != nil {
+		return err
+	}
+	if report.Documents == 0 && len(report.Findings) == 0 {
+		return fmt.Errorf("no policy in %s", strings.Join(source.Paths, ", "))
+	}
+	if f.output == "json" {
+		err = printData(c.OutOrStdout(), f.output, report)
+	} else {
+		err = report.print(c.OutOrStdout())
+	}
+	if err != nil {
+		return err
+	}
+	return report.verdict()
+}
+
+// policyReport is what a check found.
+type policyReport struct {
+	Documents int             `json:"documents"` // that were understood as policies, refused ones included
+	Refused   int             `json:"refused"`   // findings that keep a document or file from counting
+	Warnings  int             `json:"warnings"`
+	Findings  []policyFinding `json:"findings"` // by file, in the order given, and line
+}
+
+// policyFinding is one line of a report.
+type policyFinding struct {
+	File     string `json:"file"`
+	Line     int    `json:"line,omitempty"`     // 0: not known
+	Document string `json:"document,omitempty"` // kind and name; empty: the file is broken
+	Field    string `json:"field,omitempty"`
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+}
+
+// The severities of findings.
+const (
+	severityRefused = "refused"
+	severityWarning = "warning"
+)
+
+// newPolicyReport gathers what is wrong with policies, and the places where files are broken. Other errors are given back.
+func newPolicyReport(r *manifest.Result, broken error) (*policyReport, error) {
+	report := &policyReport{Findings: []policyFinding{}}
+	for _, err := range leaves(broken) {
+		place, ok := errors.AsType[*manifest.FileError](err)
+		if !ok {
+			return nil, err
+		}
+		report.add(policyFinding{
+			File: place.File, Line: place.Line, Field: place.Field, Severity: severityRefused, Message: place.Err.Error(),
+		})
+	}
+	documents := make(map[convert.Ref]bool)
+	note := func(o policy.Origin) {
+		documents[convert.Ref{Kind: string(o.Dialect), Namespace: o.Namespace, Name: o.Name}] = true
+	}
+	if r.Policies != nil {
+		for i := range r.Policies.Rules {
+			note(r.Policies.Rules[i].Origin)
+		}
+	}
+	for _, o := range r.Refused {
+		note(o)
+	}
+	report.Documents = len(documents)
+	for _, p := range r.Problems {
+		if isPolicyKind(p.Object.Kind) {
+			report.add(findingOf(p))
+		}
+	}
+	report.sort()
+	return report, nil
+}
+
+// leaves takes joined errors apart.
+func leaves(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, part := range joined.Unwrap() {
+		all = append(all, leaves(part)...)
+	}
+	return all
+}
+
+// isPolicyKind tells whether objects of a kind are policies, or were meant to be one.
+func isPolicyKind(kind string) bool {
+	return kind == string(policy.DialectCRD) || strings.HasPrefix(strings.ToLower(kind), "meshload")
+}
+
+func findingOf(p convert.Problem) policyFinding {
+	f := policyFinding{
+		File: p.Source, Document: strings.TrimSpace(p.Object.String()), Field: p.Field,
+		Severity: severityWarning, Message: p.Message,
+	}
+	if p.Refused {
+		f.Severity = severityRefused
+	}
+	if i := strings.LastIndexByte(p.Source, ':'); i >= 0 {
+		if line, err := strconv.Atoi(p.Source[i+1:]); err == nil {
+			f.File, f.Line = p.Source[:i], line
+		}
+	}
+	return f
+}
+
+func (r *policyReport) add(f policyFinding) {
+	if f.Severity == severityRefused {
+		r.Refused++
+	} else {
+		r.Warnings++
+	}
+	r.Findings = append(r.Findings, f)
+}
+
+// sort brings the findings of a file together, by line, and keeps the order of the files.
+func (r *policyReport) sort() {
+	order := make(map[string]int)
+	for _, f := range r.Findings {
+		if _, ok := order[f.File]; !ok {
+			order[f.File] = len(order)
+		}
+	}
+	slices.SortStableFunc(r.Findings, func(a, b policyFinding) int {
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line))
+	})
+}
+
+// print writes a line for each finding, and one for all.
+func (r *policyReport) print(w io.Writer) error {
+	for _, f := range r.Findings {
+		if _, err := fmt.Fprintln(w, f); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s, %s, %s\n", count(r.Documents, "policy", "policies"),
+		count(r.Refused, "mistake", "mistakes"), count(r.Warnings, "warning", "warnings"))
+	return err
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// String gives "file:line: field: message".
+func (f policyFinding) String() string {
+	text := f.File
+	if f.Line > 0 {
+		text += ":" + strconv.Itoa(f.Line)
+	}
+	if at := cmp.Or(f.Field, f.Document); at != "" {
+		text += ": " + at
+	}
+	text += ": " + f.Message
+	if f.Severity == severityWarning {
+		text += " (warning)"
+	}
+	return text
+}
+
+// verdict is an error if something is refused.
+func (r *policyReport) verdict() error {
+	if r.Refused == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: the policies cannot be used as they are", count(r.Refused, "mistake", "mistakes"))
+}

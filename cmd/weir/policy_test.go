@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/internal/golden"
+)
+
+const policies = "testdata/policies"
+
+func TestPolicyCheck(t *testing.T) {
+	good, bad := filepath.Join(policies, "good.yaml"), filepath.Join(policies, "bad.yaml")
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+	}{
+		"warnings": {[]string{good}, exitOK},
+		"strict":   {[]string{"--strict", good}, exitFailed},
+		"refused":  {[]string{bad}, exitFailed},
+		"json":     {[]string{"-o", "json", "-f", bad, good}, exitFailed},
+		"folder":   {[]string{"-R", policies}, exitFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, err := weir(t, "", append([]string{"policy", "check"}, c.args...)...)
+			if status != c.status {
+				t.Errorf("want status %d, got %d and %s", c.status, status, err)
+			}
+			golden.Check(t, "policy-check-"+name+".golden", out+err)
+		})
+	}
+}
+
+func TestPolicyCommandsSayHowTheyAreUsed(t *testing.T) {
+	for name, args := range map[string][]string{
+		"help-policy":       {"policy"},
+		"help-policy-check": {"policy", "check", "--help"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, err := weir(t, "", args...)
+			if status != exitOK || err != "" {
+				t.Errorf("status %d, error %q", status, err)
+			}
+			golden.Check(t, name+".golden", out)
+		})
+	}
+}
+
+func TestAMistakeInPolicyCommandsEndsWithStatus2(t *testing.T) {
+	for args, want := range map[string]string{
+		"policy test":         `unknown command "test" for "weir policy"`,
+		"policy check":        "no policies: give their files as arguments or with --filename (-f)",
+		"policy check -o xml": "--output=xml: want text or json",
+		"policy check --hard": "unknown flag: --hard",
+	} {
+		status, out, err := weir(t, "", strings.Fields(args)...)
+		if status != exitUsage || !strings.Contains(err, want) || out != "" {
+			t.Errorf("%s: status %d, output %q, error %q; want status 2 and an error with %q", args, status, out, err, want)
+		}
+	}
+}
+
+func TestPolicyCheckOfAMissingFileFails(t *testing.T) {
+	status, out, err := weir(t, "", "policy", "check", "testdata/none.yaml")
+	if status != exitFailed || out != "" || !strings.Contains(err, "testdata/none.yaml: no such file") {
+		t.Errorf("status %d, %q, %q", status, out, err)
+	}
+}
+
+func TestPolicyCheckReadsStandardInput(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(policies, "good.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-"}, {"-f", "-"}} {
+		status, out, errs := weir(t, string(data), append([]string{"policy", "check"}, args...)...)
+		if status != exitOK || !strings.HasPrefix(out, "stdin:40: spec.to[0].default.loadBalancer.maglev.tableSize: ") {
+			t.Errorf("%s: status %d, %s%s", args, status, out, errs)
+		}
+	}
+}
+
+func TestPolicyCheckOfNothingFails(t *testing.T) {
+	status, out, err := weir(t, service("web"), "policy", "check", "-")
+	if status != exitFailed || out != "" || err != "weir: no policy in -\n" {
+		t.Errorf("status %d, %q, %q", status, out, err)
+	}
+}
+
+func service(name string) string {
+	return "apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {ports: [{port: 80}]}\n"
+}
