@@ -15,14 +15,24 @@ import (
 // maxMeshBytes bounds one document of a mesh, written out as JSON: what etcd takes of an object (1.5 MiB).
 const maxMeshBytes = 3 << 19
 
+// policyLeftOut says what becomes of a policy that is refused. Who knows an earlier state of it keeps that.
+const policyLeftOut = "the policy is left out"
+
 // meshType gives the type of a document of a mesh, which has one in place of apiVersion and kind.
 func (d document) meshType() (string, bool) {
-	value := at(d.root, "type")
-	if value == nil || at(d.root, "kind") != nil || at(d.root, "apiVersion") != nil {
+	if at(d.root, "kind") != nil || at(d.root, "apiVersion") != nil {
 		return "", false
 	}
-	value = resolve(value)
-	return value.Value, value.Kind == yaml.ScalarNode
+	return d.word("type")
+}
+
+// word gives the text of a key; false: there is none.
+func (d document) word(key string) (string, bool) {
+	value := at(d.root, key)
+	if value == nil || resolve(value).Kind != yaml.ScalarNode {
+		return "", false
+	}
+	return resolve(value).Value, true
 }
 
 // mesh takes a document of a mesh. One that makes no sense is reported, and the others go on.
@@ -35,13 +45,14 @@ func (r *reader) mesh(d document, kind string) error {
 		r.otherMeshType(d, kind, names)
 		return nil
 	}
+	name, _ := d.word("name")
+	ref := convert.Ref{Kind: kind, Name: name}
 	e := encoder{file: d.file, repeated: r.repeated}
 	err := e.value(d.root)
 	r.repeated = e.repeated
 	if err != nil {
 		return err
 	}
-	ref := convert.Ref{Kind: kind}
 	if e.out.Len() > maxMeshBytes {
 		r.refuse(d, ref, mesh.Finding{Message: fmt.Sprintf("the document exceeds %d bytes: split it", maxMeshBytes)})
 		return nil
@@ -57,7 +68,8 @@ func (r *reader) otherMeshType(d document, kind string, known []string) {
 		r.skipped["type "+kind]++
 		return
 	}
-	r.refuse(d, convert.Ref{Kind: kind}, mesh.Finding{
+	name, _ := d.word("name")
+	r.refuse(d, convert.Ref{Kind: kind, Name: name}, mesh.Finding{
 		Path: "type", Message: fmt.Sprintf("unknown type: did you mean %s?", topology.Near(kind, known)[0]),
 	})
 }
@@ -98,7 +110,7 @@ func (r *reader) meshDocument(d document, read *mesh.Document) {
 // refuse reports what keeps a document from being followed.
 func (r *reader) refuse(d document, ref convert.Ref, f mesh.Finding) {
 	r.found(d, convert.Problem{
-		Object: ref, Field: f.Path, Message: f.Message, Refused: true, Instead: "the document is left out",
+		Object: ref, Field: f.Path, Message: f.Message, Refused: true, Instead: policyLeftOut,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubejson "sigs.k8s.io/json"
 
+	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/mesh"
@@ -89,7 +90,7 @@ func (r *reader) document(d document) error {
 	case kind{"v1", "List"}:
 		return r.items(d, kind{}) // they say what they are
 	case kind{"v1", "NodeList"}, kind{"v1", "ServiceList"}, kind{"v1", "PodList"}, kind{"v1", "NamespaceList"},
-		kind{"discovery.k8s.io/v1", "EndpointSliceList"}:
+		kind{"discovery.k8s.io/v1", "EndpointSliceList"}, policyListKind():
 		return r.items(d, kind{apiVersion: k.apiVersion, kind: strings.TrimSuffix(k.kind, "List")})
 	default:
 		return r.object(d, k)
@@ -137,6 +138,8 @@ func (r *reader) object(d document, k kind) error {
 		return take(r, d, k, &r.objects.Pods)
 	case kind{"v1", "Namespace"}:
 		return take(r, d, k, &r.namespaces)
+	case policyKind():
+		return r.attached(d, k)
 	default:
 		r.skipped[k.String()]++
 		return nil
@@ -154,33 +157,48 @@ func take[T any, P interface {
 	if err != nil {
 		return err
 	}
-	ref := convert.Ref{Kind: k.kind, Namespace: value.GetNamespace(), Name: value.GetName()}
+	ref := refOf(k, value)
+	if !r.claim(d, ref) {
+		return nil
+	}
+	for _, field := range unknown {
+		r.report(convert.Problem{Object: ref, Field: field, Message: "unknown field: passed over"})
+	}
+	*list = append(*list, (*T)(value))
+	return nil
+}
+
+// refOf names an object. A manifest may leave out the namespace.
+func refOf(k kind, object metav1.Object) convert.Ref {
+	ref := convert.Ref{Kind: k.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 	switch {
 	case k.kind == "Node", k.kind == "Namespace":
 		ref.Namespace = ""
 	case ref.Namespace == "":
 		ref.Namespace = corev1.NamespaceDefault
 	}
+	return ref
+}
+
+// claim notes where an object stands, and tells whether it counts: it has a name that no earlier one has.
+func (r *reader) claim(d document, ref convert.Ref) bool {
 	here := place(d.file, d.root.Line)
 	if ref.Name == "" {
 		r.problems = append(r.problems, convert.Problem{
 			Object: ref, Field: "metadata.name", Source: here, Message: "the object has no name: left out",
+			Refused: ref.Kind == v1alpha1.Kind,
 		})
-		return nil
+		return false
 	}
 	if first, ok := r.places[ref]; ok {
 		r.problems = append(r.problems, convert.Problem{
-			Object: ref, Source: here,
+			Object: ref, Source: here, Refused: ref.Kind == v1alpha1.Kind,
 			Message: fmt.Sprintf("the object is in %s already, and that one counts", place(first.file, first.root.Line)),
 		})
-		return nil
+		return false
 	}
 	r.places[ref] = d
-	for _, field := range unknown {
-		r.report(convert.Problem{Object: ref, Field: field, Message: "unknown field: passed over"})
-	}
-	*list = append(*list, (*T)(value))
-	return nil
+	return true
 }
 
 // decode reads a document into value, a Kubernetes object, and gives the paths of fields that it does not have.

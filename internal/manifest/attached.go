@@ -1,0 +1,99 @@
+package manifest
+
+import (
+	"errors"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-lb/weir/api/v1alpha1"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/policies"
+)
+
+// policyKind is what a LoadBalancingPolicy says of itself.
+func policyKind() kind {
+	return kind{apiVersion: v1alpha1.GroupVersion().String(), kind: v1alpha1.Kind}
+}
+
+func policyListKind() kind {
+	k := policyKind()
+	k.kind += "List"
+	return k
+}
+
+// attached takes a LoadBalancingPolicy. An API server would not take one with fields that it does not know, so that one in
+// a file is refused for them; and one with a field of the wrong type is no reason to stop at the others.
+func (r *reader) attached(d document, k kind) error {
+	value := new(v1alpha1.LoadBalancingPolicy)
+	name := d.name() // before decode, which may leave of the document no more than its mistake
+	unknown, err := r.decode(d, value)
+	mistake, isMistake := errors.AsType[*FileError](err)
+	switch {
+	case isMistake && mistake.Field != "":
+		value = &v1alpha1.LoadBalancingPolicy{ObjectMeta: name}
+	case err != nil:
+		return err
+	}
+	if value.Namespace == "" {
+		value.Namespace = corev1.NamespaceDefault
+	}
+	ref := refOf(k, value)
+	if !r.claim(d, ref) {
+		return nil
+	}
+	first := len(r.problems)
+	if isMistake {
+		r.problems = append(r.problems, convert.Problem{
+			Object: ref, Field: mistake.Field, Message: mistake.Err.Error(), Refused: true, Source: place(mistake.File, mistake.Line),
+		})
+	}
+	for _, field := range unknown {
+		r.report(convert.Problem{Object: ref, Field: field, Message: "unknown field", Refused: true})
+	}
+	var rules []policy.Rule
+	if !isMistake {
+		var problems []convert.Problem
+		rules, problems = policies.Rules(value)
+		for _, p := range problems {
+			r.report(p)
+		}
+	}
+	r.follow(d, value, rules, r.problems[first:])
+	return nil
+}
+
+// follow adds the rules of a policy, or notes that it is refused for one of these problems.
+func (r *reader) follow(d document, p *v1alpha1.LoadBalancingPolicy, rules []policy.Rule, problems []convert.Problem) {
+	source, isRefused := place(d.file, d.root.Line), false
+	for i := range problems {
+		if problems[i].Refused {
+			isRefused, problems[i].Instead = true, policyLeftOut
+		}
+	}
+	if isRefused {
+		r.refused = append(r.refused, policy.Origin{
+			Dialect: policy.DialectCRD, Namespace: p.Namespace, Name: p.Name, Created: p.CreationTimestamp.Time, Source: source,
+		})
+		return
+	}
+	for _, rule := range rules {
+		rule.Origin.Source = source
+		r.rules = append(r.rules, rule)
+	}
+}
+
+// name gives the name and namespace of an object as far as they are text.
+func (d document) name() metav1.ObjectMeta {
+	var name metav1.ObjectMeta
+	for field, text := range map[string]*string{"name": &name.Name, "namespace": &name.Namespace} {
+		if metadata := at(d.root, "metadata"); metadata != nil {
+			if value := at(metadata, field); value != nil && resolve(value).Kind == yaml.ScalarNode {
+				*text = resolve(value).Value
+			}
+		}
+	}
+	return name
+}
