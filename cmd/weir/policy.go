@@ -19,12 +19,12 @@ MeshLoadBalancing and MeshLoadBalancingStrategy). No cluster is asked.`
 func policyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "policy",
-		Short: "Check load-balancing policies",
+		Short: "Check and convert load-balancing policies",
 		Long:  policyLong,
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(policyCheckCommand())
+	c.AddCommand(policyCheckCommand(), policyConvertCommand())
 	return c
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/weir-lb/weir/internal/golden"
 )
 
-const policies = "testdata/policies"
+const policyFiles = "testdata/policies"
 
 func TestPolicyCheck(t *testing.T) {
-	good, bad := filepath.Join(policies, "good.yaml"), filepath.Join(policies, "bad.yaml")
+	good, bad := filepath.Join(policyFiles, "good.yaml"), filepath.Join(policyFiles, "bad.yaml")
 	for name, c := range map[string]struct {
 		args   []string
 		status int
@@ -21,7 +21,7 @@ func TestPolicyCheck(t *testing.T) {
 		"strict":   {[]string{"--strict", good}, exitFailed},
 		"refused":  {[]string{bad}, exitFailed},
 		"json":     {[]string{"-o", "json", "-f", bad, good}, exitFailed},
-		"folder":   {[]string{"-R", policies}, exitFailed},
+		"folder":   {[]string{"-R", policyFiles}, exitFailed},
 		"objects":  {[]string{"../../internal/manifest/testdata/policies/attached.yaml"}, exitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,8 +36,9 @@ func TestPolicyCheck(t *testing.T) {
 
 func TestPolicyCommandsSayHowTheyAreUsed(t *testing.T) {
 	for name, args := range map[string][]string{
-		"help-policy":       {"policy"},
-		"help-policy-check": {"policy", "check", "--help"},
+		"help-policy":         {"policy"},
+		"help-policy-check":   {"policy", "check", "--help"},
+		"help-policy-convert": {"policy", "convert", "--help"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out, err := weir(t, "", args...)
@@ -51,10 +52,11 @@ func TestPolicyCommandsSayHowTheyAreUsed(t *testing.T) {
 
 func TestAMistakeInPolicyCommandsEndsWithStatus2(t *testing.T) {
 	for args, want := range map[string]string{
-		"policy test":         `unknown command "test" for "weir policy"`,
-		"policy check":        "no policies: give their files as arguments or with --filename (-f)",
-		"policy check -o xml": "--output=xml: want text or json",
-		"policy check --hard": "unknown flag: --hard",
+		"policy test":            `unknown command "test" for "weir policy"`,
+		"policy check":           "no policies: give their files as arguments or with --filename (-f)",
+		"policy check -o xml":    "--output=xml: want text or json",
+		"policy check --hard":    "unknown flag: --hard",
+		"policy convert -o text": "--output=text: want yaml or json",
 	} {
 		status, out, err := weir(t, "", strings.Fields(args)...)
 		if status != exitUsage || !strings.Contains(err, want) || out != "" {
@@ -71,7 +73,7 @@ func TestPolicyCheckOfAMissingFileFails(t *testing.T) {
 }
 
 func TestPolicyCheckReadsStandardInput(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(policies, "good.yaml"))
+	data, err := os.ReadFile(filepath.Join(policyFiles, "good.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
