@@ -1,7 +1,8 @@
 // Package apitest is a small API server for tests that watch a cluster where no real one can be had.
 //
-// It lists and watches Nodes, Services and EndpointSlices over HTTP on loopback, keeps every version that a watch may ask
-// for, and can be gone for a while. It checks nothing: what is written with Set is what clients see.
+// It lists and watches Nodes, Namespaces, Pods, Services, EndpointSlices and what else is installed over HTTP on loopback,
+// keeps every version that a watch may ask for, and can be gone for a while. It checks nothing: what is written with Set is
+// what clients see.
 package apitest
 
 import (
@@ -11,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -39,21 +42,24 @@ type kind struct {
 	apiVersion, name string
 	objects          map[string]client.Object // by namespace/name
 	events           []event
+	removed          bool
 }
 
 // event is one line of a watch.
 type event struct {
 	version int
-	name    string // of the object, without its namespace
+	object  client.Object
 	Type    string `json:"type"`
 	Object  any    `json:"object"`
 }
 
 // The paths of the kinds.
 const (
-	nodes    = "/api/v1/nodes"
-	services = "/api/v1/services"
-	endpoint = "/apis/discovery.k8s.io/v1/endpointslices"
+	nodes      = "/api/v1/nodes"
+	namespaces = "/api/v1/namespaces"
+	pods       = "/api/v1/pods"
+	services   = "/api/v1/services"
+	endpoint   = "/apis/discovery.k8s.io/v1/endpointslices"
 )
 
 // New starts an empty server that ends with the test.
@@ -61,9 +67,11 @@ func New(tb testing.TB) *Server {
 	tb.Helper()
 	core, discovery := corev1.SchemeGroupVersion.String(), discoveryv1.SchemeGroupVersion.String()
 	s := &Server{changed: make(chan struct{}), kinds: map[string]*kind{
-		nodes:    {apiVersion: core, name: "Node", objects: make(map[string]client.Object)},
-		services: {apiVersion: core, name: "Service", objects: make(map[string]client.Object)},
-		endpoint: {apiVersion: discovery, name: "EndpointSlice", objects: make(map[string]client.Object)},
+		nodes:      {apiVersion: core, name: "Node", objects: make(map[string]client.Object)},
+		namespaces: {apiVersion: core, name: "Namespace", objects: make(map[string]client.Object)},
+		pods:       {apiVersion: core, name: "Pod", objects: make(map[string]client.Object)},
+		services:   {apiVersion: core, name: "Service", objects: make(map[string]client.Object)},
+		endpoint:   {apiVersion: discovery, name: "EndpointSlice", objects: make(map[string]client.Object)},
 	}}
 	s.server = httptest.NewServer(s)
 	tb.Cleanup(func() {
@@ -103,6 +111,27 @@ func (s *Server) Return() {
 	s.gone = false
 }
 
+// Install begins to serve a kind as a CRD does, without objects: the resource of a group and version, and the kind, which is
+// the name of its Go type, too.
+func (s *Server) Install(resource schema.GroupVersionResource, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kinds["/apis/"+resource.Group+"/"+resource.Version+"/"+resource.Resource] = &kind{
+		apiVersion: resource.GroupVersion().String(), name: name, objects: make(map[string]client.Object),
+	}
+}
+
+// Uninstall ends what Install began. Watches end, too, and are not told of the objects that go.
+func (s *Server) Uninstall(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.kinds, func(_ string, k *kind) bool {
+		k.removed = k.name == name
+		return k.removed
+	})
+	s.wakeLocked()
+}
+
 // Set writes objects, each in a version of its own.
 func (s *Server) Set(objects ...client.Object) {
 	s.mu.Lock()
@@ -115,12 +144,13 @@ func (s *Server) Set(objects ...client.Object) {
 		k := s.kindLocked(own)
 		s.version++
 		own.SetResourceVersion(strconv.Itoa(s.version))
+		own.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(k.apiVersion, k.name))
 		key, verb := own.GetNamespace()+"/"+own.GetName(), "ADDED"
 		if _, ok := k.objects[key]; ok {
 			verb = "MODIFIED"
 		}
 		k.objects[key] = own
-		k.events = append(k.events, event{s.version, own.GetName(), verb, own})
+		k.events = append(k.events, event{s.version, own, verb, own})
 	}
 	s.wakeLocked()
 }
@@ -138,21 +168,19 @@ func (s *Server) Drop(object client.Object) {
 	delete(k.objects, key)
 	s.version++
 	last.SetResourceVersion(strconv.Itoa(s.version))
-	k.events = append(k.events, event{s.version, last.GetName(), "DELETED", last})
+	k.events = append(k.events, event{s.version, last, "DELETED", last})
 	s.wakeLocked()
 }
 
+// kindLocked finds an object's kind, which has the name of its Go type.
 func (s *Server) kindLocked(object client.Object) *kind {
-	switch object.(type) {
-	case *corev1.Node:
-		return s.kinds[nodes]
-	case *corev1.Service:
-		return s.kinds[services]
-	case *discoveryv1.EndpointSlice:
-		return s.kinds[endpoint]
-	default:
-		panic(fmt.Sprintf("%T is not served", object))
+	name := reflect.TypeOf(object).Elem().Name()
+	for _, k := range s.kinds {
+		if k.name == name {
+			return k
+		}
 	}
+	panic(fmt.Sprintf("%T is not served", object))
 }
 
 func (s *Server) wakeLocked() {
@@ -173,35 +201,46 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		q := r.URL.Query()
-		name, _ := strings.CutPrefix(q.Get("fieldSelector"), "metadata.name=")
+		wanted := selector(q.Get("fieldSelector"))
 		if q.Get("watch") == "" {
-			s.list(w, k, name)
+			s.list(w, k, wanted)
 			return
 		}
 		since, _ := strconv.Atoi(q.Get("resourceVersion")) // none is from the start
 		encoder := json.NewEncoder(w)
 		if q.Get("sendInitialEvents") == "true" {
-			since = s.begin(encoder, k, name)
+			since = s.begin(encoder, k, wanted)
 		}
-		s.watch(r.Context(), stream{encoder, http.NewResponseController(w)}, k, watching{name, since})
+		s.watch(r.Context(), stream{encoder, http.NewResponseController(w)}, k, watching{wanted, since})
 	}
 }
 
-func (s *Server) list(w http.ResponseWriter, k *kind, name string) {
+// selector is a field selector: empty, metadata.name=NAME or spec.nodeName=NAME.
+type selector string
+
+func (s selector) matches(object client.Object) bool {
+	field, value, _ := strings.Cut(string(s), "=")
+	if pod, ok := object.(*corev1.Pod); ok && field == "spec.nodeName" {
+		return pod.Spec.NodeName == value
+	}
+	return field == "" || object.GetName() == value
+}
+
+func (s *Server) list(w http.ResponseWriter, k *kind, wanted selector) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that left needs no answer
 		"apiVersion": k.apiVersion, "kind": k.name + "List",
 		"metadata": metav1.ListMeta{ResourceVersion: strconv.Itoa(s.version)},
-		"items":    k.named(name),
+		"items":    k.selected(wanted),
 	})
 }
 
-// named gives the objects of a name in a fixed order; all for no name.
-func (k *kind) named(name string) []client.Object {
+// selected gives the objects that are wanted, in a fixed order.
+func (k *kind) selected(wanted selector) []client.Object {
 	all := []client.Object{}
 	for _, key := range slices.Sorted(maps.Keys(k.objects)) {
-		if name == "" || k.objects[key].GetName() == name {
+		if wanted.matches(k.objects[key]) {
 			all = append(all, k.objects[key])
 		}
 	}
@@ -209,10 +248,10 @@ func (k *kind) named(name string) []client.Object {
 }
 
 // begin sends what is there and that this is all, and gives its version.
-func (s *Server) begin(out *json.Encoder, k *kind, name string) int {
+func (s *Server) begin(out *json.Encoder, k *kind, wanted selector) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, object := range k.named(name) {
+	for _, object := range k.selected(wanted) {
 		_ = out.Encode(event{Type: "ADDED", Object: object})
 	}
 	_ = out.Encode(event{Type: "BOOKMARK", Object: map[string]any{
@@ -233,21 +272,21 @@ type stream struct {
 
 // watching is what a watch wants to see.
 type watching struct {
-	name  string // empty: any
-	since int
+	wanted selector
+	since  int
 }
 
 // watch sends events until the client or the server goes.
 func (s *Server) watch(ctx context.Context, out stream, k *kind, w watching) {
 	for {
 		s.mu.Lock()
-		events, changed, isGone := k.events, s.changed, s.gone
+		events, changed, isGone := k.events, s.changed, s.gone || k.removed
 		s.mu.Unlock()
 		if isGone {
 			return
 		}
 		for _, e := range events {
-			if e.version > w.since && (w.name == "" || e.name == w.name) {
+			if e.version > w.since && w.wanted.matches(e.object) {
 				_ = out.Encode(e)
 			}
 		}
