@@ -103,47 +103,63 @@ rule "r1" to shop/web:80 to other/api to shop/far:1
   path PathPrefix /b/
   path RegularExpression /[0-9]+
   path PathPrefix / method GET`, ""},
-		"parents and backends that are no services say nothing": {`
+		"parents and backends that are no services say nothing": {
+			`
 parentRefs: [{name: gateway}, {group: "", kind: Service, name: web, namespace: b}, {group: multicluster.x-k8s.io, kind: ServiceImport, name: far}]
 rules: [{backendRefs: [{group: example.com, kind: Bucket, name: x}, {name: idle, weight: 0}, {name: busy, weight: 1}]}]`,
-			" of b/web of shop/far\nrule \"\" to shop/busy\n  path PathPrefix /", ""},
-		"a parent's port is known by its number only": {`
+			" of b/web of shop/far\nrule \"\" to shop/busy\n  path PathPrefix /", "",
+		},
+		"a parent's port is known by its number only": {
+			`
 parentRefs: [{group: "", kind: Service, name: web, sectionName: http}, {group: "", kind: Service, name: api, sectionName: http, port: 80}]`,
-			" of shop/api:80", `spec.parentRefs[0].sectionName: weir knows a parent's port by its number only: left out, name it by port`},
-		"bad references are left out": {`
+			" of shop/api:80", `spec.parentRefs[0].sectionName: weir knows a parent's port by its number only: left out, name it by port`,
+		},
+		"bad references are left out": {
+			`
 parentRefs: [{group: "", kind: Service, name: Web}, {group: "", kind: Service, name: web, port: 0}, {group: "", kind: Service, name: web, namespace: a/b}]
 rules: [{backendRefs: [{name: web, port: 65536}, {name: ""}]}]`,
 			" \nrule \"\"\n  path PathPrefix /", `spec.parentRefs[0].name: "Web" is no name of a service: left out
 spec.parentRefs[1].port: 0 is no port: left out
 spec.parentRefs[2].namespace: "a/b" is no namespace: left out
 spec.rules[0].backendRefs[0].port: 65536 is no port: left out
-spec.rules[0].backendRefs[1].name: "" is no name of a service: left out`},
+spec.rules[0].backendRefs[1].name: "" is no name of a service: left out`,
+		},
 		"a bad host is not every host": {`hostnames: ["*", "a..b"]`, " at invalid.", `spec.hostnames[0]: "*" is no host name: left out
 spec.hostnames[1]: "a..b" is no host name: left out
 spec.hostnames: none can be followed: the route is about no request`},
-		"a match that cannot be followed leaves the others": {`
+		"a match that cannot be followed leaves the others": {
+			`
 rules:
 - matches: [{path: {value: a}}, {path: {value: /ok}}, {path: {type: Glob, value: /}}, {path: {type: RegularExpression, value: "("}}, {method: get}]`,
 			" \nrule \"\"\n  path PathPrefix /ok", `spec.rules[0].matches[0].path.value: "a" does not begin with a slash: the match is left out
 spec.rules[0].matches[2].path.type: "Glob" is none of Exact, PathPrefix, RegularExpression: the match is left out
 spec.rules[0].matches[3].path.value: "(" is no regular expression: the match is left out
-spec.rules[0].matches[4].method: "get" is none of GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH: the match is left out`},
-		"a rule that loses its last match is not about everything": {`
+spec.rules[0].matches[4].method: "get" is none of GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH: the match is left out`,
+		},
+		"a rule that loses its last match is not about everything": {
+			`
 rules: [{name: gone, matches: [{headers: [{name: "x y", value: a}]}]}, {name: stays}]`,
 			" \nrule \"stays\"\n  path PathPrefix /", `spec.rules[0].matches[0].headers[0].name: "x y" is no name: the match is left out
-spec.rules[0]: none of its matches can be followed: left out`},
-		"of conditions on one header the first counts": {`
+spec.rules[0]: none of its matches can be followed: left out`,
+		},
+		"of conditions on one header the first counts": {
+			`
 rules: [{matches: [{headers: [{name: X-A, value: a}, {name: x-a, value: b}]}]}]`,
-			" \nrule \"\"\n  path PathPrefix / header X-A Exact a", `spec.rules[0].matches[0].headers[1].name: "x-a" is compared already: left out`},
-		"of rules of one name the first has it": {`rules: [{name: r}, {name: r}, {name: "no name"}]`,
+			" \nrule \"\"\n  path PathPrefix / header X-A Exact a", `spec.rules[0].matches[0].headers[1].name: "x-a" is compared already: left out`,
+		},
+		"of rules of one name the first has it": {
+			`rules: [{name: r}, {name: r}, {name: "no name"}]`,
 			" \nrule \"r\"\n  path PathPrefix /\nrule \"\"\n  path PathPrefix /\nrule \"\"\n  path PathPrefix /",
 			`spec.rules[1].name: an earlier rule is named "r", too: taken as not there
-spec.rules[2].name: "no name" is no name: taken as not there`},
-		"an expression that takes much memory is refused": {`
+spec.rules[2].name: "no name" is no name: taken as not there`,
+		},
+		"an expression that takes much memory is refused": {
+			`
 rules: [{matches: [{path: {type: RegularExpression, value: "a{999}b{999}c{999}d{999}e{999}f{999}g{999}h{999}i{999}j{999}k{999}"}}, {path: {type: RegularExpression, value: ")|("}}, {path: {type: RegularExpression, value: "\\Qx"}}, {}]}]`,
 			" \nrule \"\"\n  path PathPrefix /", `spec.rules[0].matches[0].path.value: "a{999}b{999}c{999}d{999}e{999}f{999}g{999}h{999}i{999}j{999}k{999}" is too large an expression: the match is left out
 spec.rules[0].matches[1].path.value: ")|(" is no regular expression: the match is left out
-spec.rules[0].matches[2].path.value: "\\Qx" is no regular expression: the match is left out`},
+spec.rules[0].matches[2].path.value: "\\Qx" is no regular expression: the match is left out`,
+		},
 	}
 }
 

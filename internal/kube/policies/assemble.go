@@ -1,0 +1,202 @@
+package policies
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/weir-lb/weir/api/v1alpha1"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/convert"
+)
+
+// Objects are what a policy.Set is made from, in any order. None of them is changed.
+type Objects struct {
+	Policies   []*v1alpha1.LoadBalancingPolicy
+	HTTPRoutes []*gatewayv1.HTTPRoute
+	GRPCRoutes []*gatewayv1.GRPCRoute
+	Pods       []*corev1.Pod
+	Namespaces []*corev1.Namespace
+	Nodes      []*corev1.Node
+}
+
+// Assemble makes a set of objects. A policy that is refused has no rules in it; who knows earlier ones keeps them with
+// policy.Set.Keep.
+//
+// Shape: the problems of each object, policies first, then routes, each by namespace and name.
+func Assemble(o Objects) (*policy.Set, []convert.Problem) {
+	var s sharer
+	w := world{namespaces: make(map[string]policy.Labels), nodes: make(map[string]policy.Labels)}
+	for _, p := range o.Policies {
+		w.documents = append(w.documents, policyDocument(p))
+	}
+	for _, r := range o.HTTPRoutes {
+		w.documents = append(w.documents, httpRouteDocument(r))
+	}
+	for _, r := range o.GRPCRoutes {
+		w.documents = append(w.documents, grpcRouteDocument(r))
+	}
+	slices.SortStableFunc(w.documents, compareDocuments)
+	for _, p := range o.Pods {
+		if pod, ok := s.pod(p); ok {
+			w.pods = append(w.pods, pod)
+		}
+	}
+	slices.SortStableFunc(w.pods, func(a, b policy.Pod) int { return comparePods(&a, &b) })
+	for _, n := range o.Namespaces {
+		w.namespaces[n.Name] = s.labels(n.Labels)
+	}
+	for _, n := range o.Nodes {
+		w.nodes[n.Name] = s.labels(n.Labels)
+	}
+	set, problems := w.assemble()
+	return policy.NewSet(set), problems
+}
+
+// kind is a kind of object that a cluster may not have.
+type kind string
+
+// The kinds, in the order in which their problems are told.
+const (
+	kindPolicy    kind = "LoadBalancingPolicy"
+	kindHTTPRoute kind = kind(policy.TargetHTTPRoute)
+	kindGRPCRoute kind = kind(policy.TargetGRPCRoute)
+)
+
+// documentKey identifies a document.
+type documentKey struct {
+	kind            kind
+	namespace, name string
+}
+
+// document is what a policy or a route means. It is immutable.
+type document struct {
+	documentKey
+	created  time.Time
+	rules    []policy.Rule // of a policy
+	route    *policy.Route // of a route
+	problems []convert.Problem
+}
+
+func policyDocument(p *v1alpha1.LoadBalancingPolicy) *document {
+	rules, problems := Rules(p)
+	return &document{
+		documentKey: documentKey{kindPolicy, namespaceOf(&p.ObjectMeta), p.Name}, created: p.CreationTimestamp.Time,
+		rules: rules, problems: problems,
+	}
+}
+
+func httpRouteDocument(r *gatewayv1.HTTPRoute) *document {
+	route, problems := HTTPRoute(r)
+	return &document{
+		documentKey: documentKey{kindHTTPRoute, route.Namespace, route.Name}, created: route.Created,
+		route: &route, problems: problems,
+	}
+}
+
+func grpcRouteDocument(r *gatewayv1.GRPCRoute) *document {
+	route, problems := GRPCRoute(r)
+	return &document{
+		documentKey: documentKey{kindGRPCRoute, route.Namespace, route.Name}, created: route.Created,
+		route: &route, problems: problems,
+	}
+}
+
+// isRefused tells whether a wish of the document's author is not followed.
+func (d *document) isRefused() bool {
+	return slices.ContainsFunc(d.problems, func(p convert.Problem) bool { return p.Refused })
+}
+
+func compareDocuments(a, b *document) int {
+	order := []kind{kindPolicy, kindHTTPRoute, kindGRPCRoute}
+	return cmp.Or(
+		cmp.Compare(slices.Index(order, a.kind), slices.Index(order, b.kind)),
+		strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name),
+	)
+}
+
+// world is all that a set is made of, converted.
+type world struct {
+	documents  []*document  // sorted
+	pods       []policy.Pod // sorted
+	namespaces map[string]policy.Labels
+	nodes      map[string]policy.Labels
+	// unknown are kinds of which it is not known what there is: nothing is said to be missing among them.
+	unknown map[kind]bool
+}
+
+// assemble puts the parts together, and reports policies for routes that are not there.
+func (w *world) assemble() (policy.Set, []convert.Problem) {
+	set := policy.Set{Pods: w.pods, Namespaces: w.namespaces, Nodes: w.nodes}
+	for _, d := range w.documents {
+		set.Rules = append(set.Rules, d.rules...)
+		if d.route != nil {
+			set.Routes = append(set.Routes, *d.route)
+		}
+	}
+	var problems []convert.Problem
+	for _, d := range w.documents {
+		problems = append(problems, d.problems...)
+		for i := range d.rules {
+			if p, ok := w.missing(set.Routes, &d.rules[i]); ok {
+				problems = append(problems, p)
+			}
+		}
+	}
+	return set, problems
+}
+
+// missing reports a rule whose route, or rule of a route, is not there. The rule stays: the route may come.
+func (w *world) missing(routes []policy.Route, r *policy.Rule) (convert.Problem, bool) {
+	t := &r.Target
+	if t.Kind != policy.TargetHTTPRoute && t.Kind != policy.TargetGRPCRoute || w.unknown[kind(t.Kind)] {
+		return convert.Problem{}, false
+	}
+	p := convert.Problem{
+		Object: convert.Ref{Kind: string(kindPolicy), Namespace: r.Origin.Namespace, Name: r.Origin.Name},
+		Field:  fmt.Sprintf("spec.targetRefs[%d]", r.Origin.Entry), Source: r.Origin.Source,
+	}
+	var names, sections []string
+	found := false
+	for i := range routes {
+		route := &routes[i]
+		if route.Kind != t.Kind {
+			continue
+		}
+		names = append(names, route.Namespace+"/"+route.Name)
+		if route.Namespace != t.Namespace || route.Name != t.Name {
+			continue
+		}
+		found = true
+		for j := range route.Rules {
+			if route.Rules[j].Name != "" {
+				sections = append(sections, route.Rules[j].Name)
+			}
+		}
+	}
+	switch {
+	case !found:
+		p.Message = fmt.Sprintf("there is no %s %s/%s%s", t.Kind, t.Namespace, t.Name, near(t.Namespace+"/"+t.Name, names))
+		return p, true
+	case t.Section != "" && !slices.Contains(sections, t.Section):
+		p.Field += ".sectionName"
+		p.Message = fmt.Sprintf("%s %s/%s has no rule %q%s", t.Kind, t.Namespace, t.Name, t.Section, near(t.Section, sections))
+		return p, true
+	default:
+		return p, false
+	}
+}
+
+// near names what may have been meant.
+func near(name string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ": did you mean " + strings.Join(topology.Near(name, names), ", ") + "?"
+}
