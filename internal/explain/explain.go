@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -17,6 +18,10 @@ type Options struct {
 	Traffic     GBPerMonth    // what the service's clients and endpoints exchange; 0: not known
 	Price       float64       // of a GB per cost unit, in dollars
 	Brief       bool          // leave the advice out: it takes several plans for each service
+
+	Policies   *policy.Set   // nil: none
+	Client     policy.Client // whose requests the policies are asked about; zero: anybody's
+	ClientName string        // of Client, for people
 }
 
 // Explanation is a service in one family.
@@ -24,6 +29,7 @@ type Explanation struct {
 	Plan    Plan      `json:"plan"`
 	Other   *Plan     `json:"other,omitempty"`   // in Options.Mode
 	Node    *Node     `json:"node,omitempty"`    // Options.Node's choice under Plan
+	Policy  *Policy   `json:"policy,omitempty"`  // what load-balancing policies say; nil: there are none
 	Cluster *Standing `json:"cluster,omitempty"` // how far a live cluster says Plan; nil: it was made from manifests
 	// Planned is what Plan shows, for who compares it with a cluster.
 	Planned plan.Plan `json:"-"`
@@ -55,7 +61,7 @@ func Explain(s *topology.Snapshot, survey *plan.Survey, svc *topology.Service, o
 	for _, family := range families(svc) {
 		in := plan.InputOf(s, *survey, svc, family)
 		planned := plan.Compute(in)
-		x := Explanation{Plan: o.view(in, &planned), Planned: planned}
+		x := Explanation{Plan: o.view(in, &planned), Planned: planned, Policy: o.policy(svc)}
 		if o.Mode != "" {
 			in.Service = withMode(svc, o.Mode)
 			other := plan.Compute(in)

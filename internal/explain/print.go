@@ -55,6 +55,7 @@ func (p *printer) explanation(x *Explanation, s Style) {
 	if x.Node != nil {
 		p.node(x.Node, s)
 	}
+	p.policy(x.Policy)
 }
 
 // summary writes what holds for the whole service; two plans stand side by side.

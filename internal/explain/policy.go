@@ -1,0 +1,125 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// Policy is what load-balancing policies say of a service to one client.
+type Policy struct {
+	Client string       `json:"client"` // for people
+	Ports  []PolicyPort `json:"ports"`
+}
+
+// PolicyPort is what policies say of one port of a service.
+type PolicyPort struct {
+	Name      string  `json:"name,omitempty"`
+	Port      uint16  `json:"port"`
+	Protocol  string  `json:"protocol"`
+	Algorithm string  `json:"algorithm,omitempty"` // empty: no policy chose one, the agent's own holds
+	Fields    []Field `json:"fields"`              // that a policy has set, in the order of the CRD's
+	Notes     []Note  `json:"notes,omitempty"`     // what was said and has no effect
+}
+
+// Field is a field that holds, and where it was written.
+type Field struct {
+	Path   string `json:"path"` // below spec of a LoadBalancingPolicy
+	Value  string `json:"value"`
+	Policy string `json:"policy"`           // kind and name of the document
+	Source string `json:"source,omitempty"` // file:line; empty: from an API server
+}
+
+// Note is something that a policy says and that has no effect, and why.
+type Note struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+	Policy  string `json:"policy"`
+	Source  string `json:"source,omitempty"`
+}
+
+// PolicyName names the document, and which of its destinations, for people.
+func PolicyName(o *policy.Origin) string {
+	name := string(o.Dialect) + " "
+	if o.Namespace != "" {
+		name += o.Namespace + "/"
+	}
+	name += o.Name
+	if o.Dialect.IsMesh() {
+		name += " to[" + strconv.Itoa(o.Entry) + "]"
+	}
+	return name
+}
+
+// Fields shows the fields that policies have set.
+func Fields(s *policy.Settings) []Field {
+	fields := make([]Field, 0, len(s.Fields))
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		fields = append(fields, Field{f.Path, f.Value, PolicyName(&f.Origin), f.Origin.Source})
+	}
+	return fields
+}
+
+// Notes shows what policies say without effect.
+func Notes(s *policy.Settings) []Note {
+	notes := make([]Note, 0, len(s.Notes))
+	for i := range s.Notes {
+		n := &s.Notes[i]
+		notes = append(notes, Note{n.Path, n.Message, PolicyName(&n.Origin), n.Origin.Source})
+	}
+	return notes
+}
+
+// policy shows what policies say of a service; nil where there are none.
+func (o *Options) policy(svc *topology.Service) *Policy {
+	if o.Policies == nil || len(o.Policies.Rules) == 0 {
+		return nil
+	}
+	p := &Policy{Client: o.ClientName}
+	for _, port := range svc.Ports {
+		s := o.Policies.Resolve(o.Client, policy.Destination{Service: svc.ServiceName, Port: port})
+		p.Ports = append(p.Ports, PolicyPort{
+			Name: port.Name, Port: port.Port, Protocol: string(port.Protocol), Algorithm: string(s.Algorithm),
+			Fields: Fields(&s), Notes: Notes(&s),
+		})
+	}
+	return p
+}
+
+// policy writes which policies hold, field by field. Ports of which the same is said share a table.
+func (p *printer) policy(v *Policy) {
+	if v == nil {
+		return
+	}
+	p.print("\n" + p.paint(cell{text: "POLICY", tone: bold}) + " for " + v.Client + "\n")
+	rows := [][]cell{head("PORT", "FIELD", "VALUE", "FROM")}
+	var notes []string
+	for i := range v.Ports {
+		port := &v.Ports[i]
+		name := text(fmt.Sprintf("%d/%s", port.Port, port.Protocol))
+		if len(port.Fields) == 0 {
+			rows = append(rows, []cell{name, text("-"), text("-"), text("no policy: the agent's flags and the service's annotations hold")})
+		}
+		for _, f := range port.Fields {
+			rows = append(rows, []cell{name, text(f.Path), text(f.Value), text(from(f.Policy, f.Source))})
+		}
+		for _, n := range port.Notes {
+			notes = append(notes, fmt.Sprintf("%s of %s: %s", n.Path, from(n.Policy, n.Source), n.Message))
+		}
+	}
+	p.table(rows)
+	slices.Sort(notes)
+	p.lines("WITHOUT EFFECT", slices.Compact(notes))
+}
+
+// from names a document and its place.
+func from(policy, source string) string {
+	if source == "" {
+		return policy
+	}
+	return policy + " (" + source + ")"
+}
