@@ -16,6 +16,7 @@ import (
 	"github.com/weir-lb/weir/internal/agent"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
 	"github.com/weir-lb/weir/internal/latest"
@@ -30,8 +31,8 @@ Without -f the cluster that this machine is in, or that of the kubeconfig, is fo
 EndpointSlices; while its API server is gone the last state is served. There it serves only what was given to it by the
 label service.kubernetes.io/service-proxy-name=weir or by --map, so that it can run beside kube-proxy.
 
-With -f manifests are served and watched: a change is followed within a second, a file that breaks keeps the last good
-state. On SIGTERM or SIGINT the listeners close and requests in flight finish; a second signal ends at once.`
+With -f manifests are served and watched, with the load-balancing policies among them: a change is followed within a
+second, a file that breaks keeps the last good state, a policy that breaks its last good word. On SIGTERM or SIGINT the listeners close and requests in flight finish; a second signal ends at once.`
 
 const agentExample = `  # Serve, on the node that the pod runs on, the services of the cluster that were given to weir
   weir agent --node "$NODE_NAME"
@@ -106,9 +107,9 @@ func (f *agentFlags) balancing() flagGroup {
 		"whose hints decide what the node may use: plan (weir's own) or native (those on the EndpointSlices) "+
 			"(default: native in a cluster, plan with -f)")
 	g.StringVar(&f.config.Strategy, "strategy", agent.DefaultStrategy,
-		"overflow strategy of services that ask for none: "+strings.Join(overflow.Names(), ", "))
+		"overflow strategy of services that ask for none, and that no policy is about: "+strings.Join(overflow.Names(), ", "))
 	g.StringVar(&f.config.Algorithm, "algorithm", string(pick.PowerOfTwo),
-		"how an endpoint of a zone is chosen: "+join(pick.Algorithms()))
+		"how an endpoint of a zone is chosen where no policy says so: "+join(pick.Algorithms()))
 	return g
 }
 
@@ -150,7 +151,7 @@ func (f *agentFlags) limits() flagGroup {
 func (f *agentFlags) operation() flagGroup {
 	g := group("Operation")
 	g.StringVar(&f.admin, "admin-bind-address", defaultAdmin,
-		"where /metrics, /readyz, /livez, /services, /plans and /pools are; empty: nowhere")
+		"where /metrics, /readyz, /livez, /services, /policies, /plans and /pools are; empty: nowhere")
 	g.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof there, too")
 	g.DurationVar(&f.config.Drain, "drain-timeout", agent.DefaultDrain,
 		"how long requests in flight may go on after their listener closed; 0: not at all")
@@ -188,7 +189,7 @@ func (f *agentFlags) run(c *cobra.Command) error {
 			c.PrintErrln("warning: " + p.String())
 		}
 		offered := offer.of(&result.Snapshot)
-		return f.preview(c.OutOrStdout(), config, &offered)
+		return f.preview(c.OutOrStdout(), config, &offered, result.Policies)
 	}
 	f.logStart(c, logger)
 	feed := newFeed(reading{source, read, offer}, result, logger)
@@ -196,7 +197,7 @@ func (f *agentFlags) run(c *cobra.Command) error {
 	if err := registry.Register(feed.errors); err != nil {
 		return err
 	}
-	s := served{config: config, logger: logger, registry: registry, snapshots: feed.snapshots}
+	s := served{config: config, logger: logger, registry: registry, snapshots: feed.snapshots, policies: feed.policies}
 	if feed.watches() {
 		s.follow = []ops.Part{{Name: "manifests", Run: feed.run}}
 	}
@@ -213,12 +214,15 @@ type served struct {
 	logger    *slog.Logger
 	registry  *prometheus.Registry
 	snapshots *latest.Value[topology.Snapshot]
-	follow    []ops.Part // what keeps snapshots new
+	policies  *latest.Value[*policy.Set] // nil: none
+	follow    []ops.Part                 // what keeps snapshots new
 }
 
 // serve constructs the agent and what shows it, and runs them.
 func (f *agentFlags) serve(ctx context.Context, s served) error {
-	node, err := agent.New(s.config, s.snapshots, agent.Deps{Logger: s.logger, Registerer: s.registry})
+	node, err := agent.New(s.config, s.snapshots, agent.Deps{
+		Logger: s.logger, Registerer: s.registry, Policies: s.policies,
+	})
 	if err != nil {
 		return err
 	}
@@ -310,6 +314,7 @@ func (f *agentFlags) scope(c *agent.Config) error {
 		return fmt.Errorf("--nodes=own: manifests are read whole; want --nodes=all, or a cluster instead of -f")
 	}
 	c.OneNode = f.nodes == nodesOwn
+	c.Partial = f.serves != servesAll
 	return nil
 }
 

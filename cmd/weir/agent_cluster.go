@@ -169,5 +169,5 @@ func (f *agentFlags) previewCluster(c *cobra.Command, config agent.Config, s *to
 		c.PrintErrln("warning: no service is labelled service.kubernetes.io/service-proxy-name=weir: " +
 			"--serve=all serves all, --map some")
 	}
-	return f.preview(c.OutOrStdout(), config, s)
+	return f.preview(c.OutOrStdout(), config, s, nil)
 }

@@ -40,7 +40,10 @@ const explainExample = `  # One service of the cluster that kubectl talks to
   weir explain shop/web --mode Balanced --traffic 25MB/s
 
   # What the node worker-1 may use, endpoint by endpoint
-  weir explain shop/web --node worker-1 -o wide`
+  weir explain shop/web --node worker-1 -o wide
+
+  # Which load-balancing policy each setting comes from, for the requests of one pod
+  weir explain shop/web -f manifests/ --client shop/frontend-0`
 
 // explainFlags are the command's flags as typed.
 type explainFlags struct {
@@ -50,6 +53,7 @@ type explainFlags struct {
 	mode    string
 	preview string
 	node    string
+	client  string
 	traffic string
 	price   float64
 	output  string
@@ -69,9 +73,10 @@ func explainCommand() *cobra.Command {
 	for _, g := range []flagGroup{f.group(), f.cluster.group(), f.sourceGroup()} {
 		g.addTo(c)
 	}
-	for _, with := range []string{"mode", "node", "traffic"} {
+	for _, with := range []string{"mode", "node", "client", "traffic"} {
 		c.MarkFlagsMutuallyExclusive("preview", with)
 	}
+	c.MarkFlagsMutuallyExclusive("node", "client")
 	return c
 }
 
@@ -91,7 +96,8 @@ func (f *explainFlags) group() flagGroup {
 	g.BoolVarP(&f.all, "all-namespaces", "A", false, "list the services of all namespaces")
 	g.StringVar(&f.mode, "mode", "", "show this distribution mode beside the service's own: "+modeNames())
 	g.StringVar(&f.preview, "preview", "", "show what changing to this distribution mode would change, before anything is written")
-	g.StringVar(&f.node, "node", "", "show what this node may use")
+	g.StringVar(&f.node, "node", "", "show what this node may use, and what policies say to clients on it")
+	g.StringVar(&f.client, "client", "", "show what policies say to this pod: NAMESPACE/POD")
 	g.StringVar(&f.traffic, "traffic", "",
 		"what clients and endpoints exchange, each month (1000GB, 1.5TB) or each second (25MB/s, 200Mbit/s)")
 	g.Float64Var(&f.price, "price-per-gb", explain.DefaultPrice,
@@ -114,6 +120,9 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	scene.warn(c)
 	if f.node != "" && scene.Snapshot.Node(f.node) == nil {
 		return scene.unknownNode(f.node)
+	}
+	if err := f.asks(scene, &options); err != nil {
+		return err
 	}
 	records, err := f.records(scene, args)
 	if err != nil {

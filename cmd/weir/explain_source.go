@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
 	"github.com/weir-lb/weir/internal/kube/convert"
@@ -28,6 +29,7 @@ type scene struct {
 	survey    plan.Survey
 	problems  []convert.Problem
 	holder    string // who holds the objects, as in "the manifests hold"
+	policies  *policy.Set
 }
 
 // scene reads what is to be explained: manifests where they are named, else the cluster.
@@ -166,7 +168,7 @@ func (f *explainFlags) where(s *scene) string {
 
 // sceneOf makes a scene of manifests.
 func sceneOf(r *manifest.Result) *scene {
-	s := &scene{problems: r.Problems, holder: "the manifests hold"}
+	s := &scene{problems: r.Problems, holder: "the manifests hold", policies: r.Policies}
 	s.Snapshot = r.Snapshot
 	bySlice := slicesByService(r.Objects.Slices)
 	for _, object := range r.Objects.Services {

@@ -8,16 +8,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
 	"github.com/weir-lb/weir/internal/manifest"
 )
 
-// feed keeps the newest snapshot of manifests that are watched.
+// feed keeps the newest snapshot and policies of manifests that are watched.
 type feed struct {
 	reading   reading
 	logger    *slog.Logger
 	snapshots *latest.Value[topology.Snapshot]
+	policies  *latest.Value[*policy.Set]
 	errors    prometheus.Counter
 	problems  map[string]bool // that were logged and are still there
 	broken    bool            // since the manifests were last read well
@@ -34,6 +36,7 @@ type reading struct {
 func newFeed(r reading, first manifest.Result, logger *slog.Logger) *feed {
 	f := &feed{
 		reading: r, logger: logger, snapshots: latest.New(r.offer.of(&first.Snapshot)),
+		policies: latest.New(first.Policies),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_manifest_errors_total",
 			Help: "How often the manifests could not be read and the last good state was kept.",
@@ -53,12 +56,18 @@ func (f *feed) run(ctx context.Context) error {
 		Publish: func(r manifest.Result) {
 			before, _ := f.snapshots.Load()
 			now := f.reading.offer.of(&r.Snapshot)
-			isSame := reflect.DeepEqual(before, now) // as when watching begins, or a comment was written
-			if f.broken || !isSame {
+			rules, _ := f.policies.Load()
+			kept := r.Policies.Keep(rules, r.Refused) // who spoils a policy has the last good one
+			isSame := reflect.DeepEqual(before, now)  // as when watching begins, or a comment was written
+			isSamePolicy := samePolicies(rules, kept)
+			if f.broken || !isSame || !isSamePolicy {
 				f.log(&r)
 			}
 			f.broken = false
 			f.warn(&r)
+			if !isSamePolicy {
+				f.policies.Store(kept)
+			}
 			if !isSame {
 				f.snapshots.Store(now)
 			}
@@ -71,9 +80,19 @@ func (f *feed) run(ctx context.Context) error {
 	})
 }
 
+// samePolicies tells whether two sets say the same; what a set looks up with does not count.
+func samePolicies(a, b *policy.Set) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return reflect.DeepEqual(a.Rules, b.Rules) && reflect.DeepEqual(a.Routes, b.Routes) && reflect.DeepEqual(a.Pods, b.Pods) &&
+		reflect.DeepEqual(a.Namespaces, b.Namespaces) && reflect.DeepEqual(a.Nodes, b.Nodes)
+}
+
 // log tells what was read.
 func (f *feed) log(r *manifest.Result) {
-	f.logger.Info("manifests read", "nodes", len(r.Snapshot.Nodes), "services", len(r.Snapshot.Services))
+	f.logger.Info("manifests read", "nodes", len(r.Snapshot.Nodes), "services", len(r.Snapshot.Services),
+		"policies", len(r.Policies.Rules), "refused_policies", len(r.Refused))
 }
 
 // warn tells each problem once for as long as it is there.

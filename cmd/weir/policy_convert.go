@@ -91,7 +91,7 @@ func (f *policyConvertFlags) run(c *cobra.Command, args []string) error {
 		}
 		c.PrintErrln(word + ": " + p.String())
 	}
-	if err := printPolicies(c.OutOrStdout(), f.output, objects); err != nil {
+	if err := printObjects(c.OutOrStdout(), f.output, objects); err != nil {
 		return err
 	}
 	if refused > 0 {
@@ -150,8 +150,8 @@ func differences(r *policy.Rule) []convert.Problem {
 	}}
 }
 
-// printPolicies writes objects one after the other as YAML, or as one object or List of JSON.
-func printPolicies(w io.Writer, format string, objects []*v1alpha1.LoadBalancingPolicy) error {
+// printObjects writes objects one after the other as YAML, or as one object or List of JSON.
+func printObjects(w io.Writer, format string, objects []*v1alpha1.LoadBalancingPolicy) error {
 	if len(objects) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
 )
@@ -21,6 +21,9 @@ import (
 type Deps struct {
 	Logger     *slog.Logger          // nil: none
 	Registerer prometheus.Registerer // nil: metrics are counted and shown to nobody
+	// Policies are what load-balancing policies say, and what they need to know of pods, namespaces and nodes. Nil, here
+	// or as a value: no policies.
+	Policies *latest.Value[*policy.Set]
 }
 
 // Agent is the data plane of one node. Its methods are safe for concurrent use; Run may be called once.
@@ -29,7 +32,7 @@ type Agent struct {
 	snapshots *latest.Value[topology.Snapshot]
 	logger    *slog.Logger
 	metrics   *metrics
-	algorithm pick.Algorithm
+	policies  *latest.Value[*policy.Set]
 	planner   planner
 	clock     func() time.Duration // since New, monotonic: the one origin of all pools
 
@@ -52,9 +55,8 @@ func New(config Config, snapshots *latest.Value[topology.Snapshot], deps Deps) (
 	if err := knows(&first, &config); err != nil {
 		return nil, err
 	}
-	algorithm, err := pick.ParseAlgorithm(config.Algorithm)
-	if err != nil {
-		return nil, err
+	if deps.Policies == nil {
+		deps.Policies = latest.New[*policy.Set](nil)
 	}
 	started := time.Now()
 	a := &Agent{
@@ -62,7 +64,7 @@ func New(config Config, snapshots *latest.Value[topology.Snapshot], deps Deps) (
 		snapshots: snapshots,
 		logger:    cmp.Or(deps.Logger, slog.New(slog.DiscardHandler)),
 		metrics:   newMetrics(),
-		algorithm: algorithm,
+		policies:  deps.Policies,
 		planner:   planner{config: config},
 		clock:     func() time.Duration { return time.Since(started) },
 		ready:     make(chan struct{}),
@@ -115,14 +117,17 @@ func (a *Agent) Alive() error {
 // Ready closes when the first snapshot is served: each of its listeners is open or its failure is reported.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
-// plan turns each new snapshot into a world. It has a goroutine of its own, so that planning a large cluster keeps no
-// pool waiting for its tick; a snapshot that is overtaken meanwhile is never planned.
+// plan turns each new snapshot, and each new set of policies, into a world. It has a goroutine of its own, so that
+// planning a large cluster and building large tables keep no pool waiting for its tick; what is overtaken meanwhile is
+// never planned.
 func (a *Agent) plan(ctx context.Context, worlds *latest.Value[*world]) {
 	for {
 		snapshot, changed := a.snapshots.Load()
-		worlds.Store(a.planner.next(&snapshot))
+		policies, changedPolicies := a.policies.Load()
+		worlds.Store(a.planner.next(&snapshot, policies))
 		select {
 		case <-changed:
+		case <-changedPolicies:
 		case <-ctx.Done():
 			return
 		}

@@ -32,25 +32,25 @@ func newStateCollector(a *Agent) *stateCollector {
 	return &stateCollector{agent: a, descs: descs{
 		poolState: desc("weir_pool_state",
 			"1 for the state that the pool is in, 0 for the others.",
-			"service", "port", "family", "state"),
+			"service", "port", "family", "class", "state"),
 		poolReason: desc("weir_pool_reason",
 			"1 for the reason of the pool's last change of state.",
-			"service", "port", "family", "reason"),
+			"service", "port", "family", "class", "reason"),
 		poolShare: desc("weir_pool_share",
 			"Share of requests that goes to a group of endpoints, as decided.",
-			"service", "port", "family", "client_zone", "endpoint_zone", "group"),
+			"service", "port", "family", "class", "client_zone", "endpoint_zone", "group"),
 		poolSlowdown: desc("weir_pool_slowdown",
 			"Recent latency of a group of endpoints as a multiple of the learned normal; failures count, too.",
-			"service", "port", "family", "client_zone", "endpoint_zone", "group"),
+			"service", "port", "family", "class", "client_zone", "endpoint_zone", "group"),
 		spill: desc("weir_spill_ratio",
 			"Share of requests that leaves the home group, as decided.",
-			"service", "port", "family"),
+			"service", "port", "family", "class"),
 		shed: desc("weir_shed_ratio",
 			"Share of requests that is rejected because no zone can take them.",
-			"service", "port", "family"),
+			"service", "port", "family", "class"),
 		ejections: desc("weir_endpoint_ejections_total",
 			"How often present endpoints were put out of use because they kept failing.",
-			"service", "port", "family"),
+			"service", "port", "family", "class"),
 		endpoints: desc("weir_endpoints",
 			"Endpoints by zone and condition, as the cluster has them.",
 			"service", "family", "zone", "condition"),
@@ -124,15 +124,15 @@ type groupKey struct{ zone, group string }
 // pool sends the metrics of one pool.
 func (c *stateCollector) pool(out gauges, p *livePool, client topology.Zone) {
 	key, status := p.wanted.key, p.pool.Status()
-	labels := []string{key.service.String(), strconv.Itoa(int(key.port)), key.family.String()}
+	labels := []string{key.service.String(), strconv.Itoa(int(key.port)), key.family.String(), key.class}
 	for state := overflow.Calm; state <= overflow.NoHelp; state++ {
 		value := 0.0
 		if state == status.State {
 			value = 1
 		}
-		out.gauge(c.descs.poolState, value, append(labels[:3:3], state.String())...)
+		out.gauge(c.descs.poolState, value, append(labels[:4:4], state.String())...)
 	}
-	out.gauge(c.descs.poolReason, 1, append(labels[:3:3], string(status.Reason.Code))...)
+	out.gauge(c.descs.poolReason, 1, append(labels[:4:4], string(status.Reason.Code))...)
 	spill := 0.0
 	shares, slowdowns := make(map[groupKey]float64), make(map[groupKey]float64)
 	for _, g := range status.Groups {
@@ -144,7 +144,7 @@ func (c *stateCollector) pool(out gauges, p *livePool, client topology.Zone) {
 		}
 	}
 	for k, share := range shares {
-		group := append(labels[:3:3], zoneLabel(client), k.zone, k.group)
+		group := append(labels[:4:4], zoneLabel(client), k.zone, k.group)
 		out.gauge(c.descs.poolShare, share, group...)
 		out.gauge(c.descs.poolSlowdown, slowdowns[k], group...)
 	}

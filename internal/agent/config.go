@@ -49,6 +49,9 @@ type Config struct {
 	// OneNode tells that the snapshots know no node but Node. No plans are made then, which would be those of a cluster of
 	// one node, so that Hints must be native.
 	OneNode bool
+	// Partial tells that the snapshots hold only the services that are served, so that a policy for another one is nothing
+	// to report.
+	Partial bool
 	// Strategy is the overflow strategy of services that ask for none: one of overflow.Names. Default: Weir.
 	Strategy string
 	// Algorithm chooses among the endpoints of a group: one of pick.Algorithms. Default: PowerOfTwo.

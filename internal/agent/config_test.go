@@ -97,7 +97,7 @@ func preview(t *testing.T, text string, c agent.Config) agent.Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := agent.Preview(c, &s)
+	status, err := agent.Preview(c, &s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,10 @@ func TestWhatIsChosenForANodeIsWhatAKubeProxyWouldUse(t *testing.T) {
 	}{
 		"lent endpoints are chosen and not home":           {"service web ip=10.0.0.9; endpoints a:1>a b:1>a b:1>b", "", []int{1, 2}, 1},
 		"lent endpoints are home where nothing is spilled": {"service web ip=10.0.0.9; endpoints a:1>a b:1>a b:1>b", "Static", []int{1, 2}, 2},
-		"without hints all":                                {"service web ip=10.0.0.9; endpoints a:1 b:1 b:1!", "", []int{1, 2}, 2},
+		"without hints all, home is the own zone":          {"service web ip=10.0.0.9; endpoints a:1 b:1 b:1!", "", []int{1, 2}, 1},
+		"without hints or spilling all":                    {"service web ip=10.0.0.9; endpoints a:1 b:1 b:1!", "Static", []int{1, 2}, 2},
+		"without hints in mode Disabled all":               {"service web mode=Disabled ip=10.0.0.9; endpoints a:1 b:1 b:1!", "", []int{1, 2}, 2},
+		"without hints and own endpoints all":              {"service web ip=10.0.0.9; endpoints b:1 b:1", "", []int{1, 2}, 2},
 		"the terminating one when no other is left":        {"service web ip=10.0.0.9; endpoints a:1! b:1~", "", []int{2}, 1},
 		"the node's own under policy Local":                {"service web ip=10.0.0.9 internal=Local; endpoints a:1@n1 b:1@n2", "", []int{1}, 1},
 		"nothing":                                          {"service web ip=10.0.0.9; endpoints a:1!", "", nil, 0},
@@ -242,7 +245,7 @@ func TestWhatIsChosenForANodeIsWhatAKubeProxyWouldUse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			status, err := agent.Preview(agent.Config{Node: "n1", Hints: agent.HintsNative, Strategy: c.strategy}, &s)
+			status, err := agent.Preview(agent.Config{Node: "n1", Hints: agent.HintsNative, Strategy: c.strategy}, &s, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,6 +30,9 @@ func (r *running) tell(p *pool) {
 	p.journal.brief = brief
 	status := p.pool.Status()
 	logger := r.agent.logger.With("service", p.wanted.key.service, "port", p.wanted.key.port, "family", p.wanted.key.family)
+	if p.wanted.key.class != "" {
+		logger = logger.With("class", p.wanted.key.class)
+	}
 	if brief.State != before.State {
 		logger.Log(context.Background(), levelOf(brief.State), "pool changed its state", "state", brief.State,
 			"before", before.State, "code", status.Reason.Code, "reason", status.Reason.String())

@@ -13,18 +13,19 @@ import (
 type listener struct {
 	address  netip.AddrPort
 	protocol l7.Protocol
-	pool     *pool
+	pool     *pool // of everybody that has no class
+	lanes    *l7.Lanes
 	server   *l7.Server
 }
 
 func protocolOf(w *wantedPool) l7.Protocol { return l7.ProtocolOf(w.port.AppProtocol) }
 
-// listen opens an address for a pool and serves on it.
+// listen opens an address for a pool, and for those of its classes, and serves on it.
 func (r *running) listen(a netip.AddrPort, p *pool) (*listener, error) {
-	protocol := protocolOf(&p.wanted)
+	protocol, lanes := protocolOf(&p.wanted), r.lanes[p.wanted.key]
 	server, err := l7.Listen(a, l7.Options{
 		Protocol: protocol,
-		Lanes:    &l7.Lanes{Default: &l7.Lane{Pool: p.pool, Observer: p.observer}},
+		Lanes:    lanes,
 		Clock:    r.agent.clock,
 		Limits:   r.agent.config.Limits,
 		Timeouts: r.agent.config.Timeouts,
@@ -39,7 +40,7 @@ func (r *running) listen(a netip.AddrPort, p *pool) (*listener, error) {
 			r.agent.logger.Error("listener ended", "address", a, "error", err)
 		}
 	})
-	return &listener{address: a, protocol: protocol, pool: p, server: server}, nil
+	return &listener{address: a, protocol: protocol, pool: p, lanes: lanes, server: server}, nil
 }
 
 // drain closes a listener, so that its address is free for the next one, and lets its requests in flight finish, in a

@@ -19,6 +19,7 @@ import (
 func (a *Agent) Pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/services":                 a.page(func(*http.Request) any { return a.Status() }),
+		"/policies":                 a.page(func(*http.Request) any { return a.state.Load().policyPage() }),
 		"/plans":                    a.page(func(*http.Request) any { return a.plans() }),
 		"/pools":                    a.page(func(*http.Request) any { return a.pools(isAny) }),
 		"/pools/{namespace}/{name}": http.HandlerFunc(a.poolsOf),
@@ -61,6 +62,8 @@ type PoolStatus struct {
 	Port       uint16           `json:"port"`
 	Family     string           `json:"family"`
 	ClientZone topology.Zone    `json:"clientZone"`
+	Class      string           `json:"class,omitempty"` // of clients that policies tell apart; empty: all others
+	Algorithm  string           `json:"algorithm"`
 	State      string           `json:"state"`
 	Reason     reason.Reason    `json:"reason"`         // of the last change of state
 	Since      float64          `json:"sinceSeconds"`   // how long ago that was
@@ -146,6 +149,8 @@ func viewPool(p *livePool, now time.Duration) PoolStatus {
 		Port:       key.port,
 		Family:     key.family.String(),
 		ClientZone: key.client,
+		Class:      key.class,
+		Algorithm:  string(p.wanted.tuning.Algorithm),
 		State:      s.State.String(),
 		Reason:     s.Reason,
 		Since:      (now - s.Since).Seconds(),

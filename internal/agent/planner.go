@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -25,10 +26,14 @@ type planner struct {
 	survey  plan.Survey
 	costs   topology.Costs
 	planned map[planKey]plannedService
+	stock   stock
 }
 
-// next gives the world that a snapshot asks for.
-func (p *planner) next(s *topology.Snapshot) *world {
+// next gives the world that a snapshot asks for under some policies; nil: none. A change of policies plans nothing again.
+func (p *planner) next(s *topology.Snapshot, policies *policy.Set) *world {
+	if policies == nil {
+		policies = policy.NewSet(policy.Set{})
+	}
 	client, problems := p.locate(s)
 	survey := plan.SurveyNodes(s.Nodes)
 	isSame := p.planned != nil && reflect.DeepEqual(survey, p.survey) && reflect.DeepEqual(s.Costs, p.costs)
@@ -49,7 +54,8 @@ func (p *planner) next(s *topology.Snapshot) *world {
 			all = append(all, now)
 		}
 	}
-	w := p.config.build(s, client, all)
+	w := p.config.build(s, policies, client, all)
+	p.stock.supply(w)
 	w.survey = survey
 	w.problems = append(problems, w.problems...)
 	return w

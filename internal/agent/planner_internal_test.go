@@ -33,13 +33,13 @@ func hints(w *world) []string {
 func TestOnlyServicesThatChangedArePlannedAgain(t *testing.T) {
 	const nodes = "nodes a:4 b:4 c:4; "
 	p := newPlanner()
-	first := p.next(parse(t, nodes+"service one ip=10.9.0.1; endpoints a:3 b:3 c:3; service two ip=10.9.0.2; endpoints a:1"))
-	second := p.next(parse(t, nodes+"service one ip=10.9.0.1; endpoints a:3 b:3 c:3; service two ip=10.9.0.2; endpoints a:2"))
+	first := p.next(parse(t, nodes+"service one ip=10.9.0.1; endpoints a:3 b:3 c:3; service two ip=10.9.0.2; endpoints a:1"), nil)
+	second := p.next(parse(t, nodes+"service one ip=10.9.0.1; endpoints a:3 b:3 c:3; service two ip=10.9.0.2; endpoints a:2"), nil)
 	same := func(i int) bool { return &first.services[i].plan.Endpoints[0] == &second.services[i].plan.Endpoints[0] }
 	if !same(0) || same(1) {
 		t.Errorf("planned again: one %v, two %v; want two alone", !same(0), !same(1))
 	}
-	third := p.next(parse(t, "nodes a:4 b:4 c:8; service one ip=10.9.0.1; endpoints a:3 b:3 c:3"))
+	third := p.next(parse(t, "nodes a:4 b:4 c:8; service one ip=10.9.0.1; endpoints a:3 b:3 c:3"), nil)
 	if &third.services[0].plan.Endpoints[0] == &second.services[0].plan.Endpoints[0] {
 		t.Error("a change of the nodes planned nothing again")
 	}
@@ -47,8 +47,8 @@ func TestOnlyServicesThatChangedArePlannedAgain(t *testing.T) {
 
 func TestAChangeKeepsTheHintsItCan(t *testing.T) {
 	p := newPlanner()
-	before := hints(p.next(parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:4 b:4 c:3")))
-	after := hints(p.next(parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1 port=81->80; endpoints a:4 b:4 c:3")))
+	before := hints(p.next(parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:4 b:4 c:3"), nil))
+	after := hints(p.next(parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1 port=81->80; endpoints a:4 b:4 c:3"), nil))
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("hints moved for nothing (-before +after)\n%s", diff)
 	}
@@ -57,7 +57,7 @@ func TestAChangeKeepsTheHintsItCan(t *testing.T) {
 func TestWithoutTheOtherNodesTheHintsThatAreThereAreTold(t *testing.T) {
 	p := planner{config: Config{Node: "a-1", Hints: HintsNative, OneNode: true}.withDefaults()}
 	text := "nodes a-1=a:4; service web mode=Auto ip=10.9.0.1; endpoints a:1>a b:1>b c:2"
-	w := p.next(parse(t, text))
+	w := p.next(parse(t, text), nil)
 	if diff := cmp.Diff([]string{"a>[a]", "b>[b]", "c>[]", "c>[]"}, hints(w)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -65,7 +65,7 @@ func TestWithoutTheOtherNodesTheHintsThatAreThereAreTold(t *testing.T) {
 		t.Errorf("want no shares, got %+v", plan)
 	}
 	text = strings.ReplaceAll(text, ">a", "")
-	if w = p.next(parse(t, strings.ReplaceAll(text, ">b", ""))); w.services[0].plan.Hinted {
+	if w = p.next(parse(t, strings.ReplaceAll(text, ">b", "")), nil); w.services[0].plan.Hinted {
 		t.Error("the plan is said to be hinted without a hint")
 	}
 }
@@ -84,10 +84,10 @@ func services(n int) string {
 func BenchmarkAWorldOfAThousandServices(b *testing.B) {
 	p := newPlanner()
 	one, other := parse(b, services(1000)), parse(b, services(1000))
-	p.next(one)
+	p.next(one, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		one, other = other, one
-		p.next(one)
+		p.next(one, nil)
 	}
 }

@@ -1,10 +1,8 @@
 package agent
 
 import (
-	"cmp"
 	"hash/fnv"
 	"math/rand/v2"
-	"net/netip"
 	"runtime"
 	"slices"
 	"time"
@@ -12,6 +10,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/l7"
 )
 
 // pool is a running pool, what it was last told, and who counts its requests.
@@ -20,25 +19,39 @@ type pool struct {
 	pool     *pick.Pool
 	strategy *followed
 	observer *observer
+	lane     *l7.Lane // another one when requests are to be hashed in another way
 	journal  journal
 }
 
 // followed is a strategy that can be exchanged: a pool keeps the one it was made with, and a service may ask for another
-// while its listeners stay open. Whoever exchanges it calls Pool.Update next, which resets the new one; both run on the
-// goroutine that ticks.
-type followed struct{ overflow.Strategy }
+// while its listeners stay open. Whoever exchanges it calls Pool.Apply next; both run on the goroutine that ticks.
+type followed struct {
+	overflow.Strategy
+	scene overflow.Scene
+}
 
-// newPool makes a pool that holds nothing yet.
+// Reset implements overflow.Strategy.
+func (f *followed) Reset(now time.Duration, scene overflow.Scene) {
+	f.scene = scene
+	f.Strategy.Reset(now, scene)
+}
+
+// exchange goes on with another strategy, on the same scene.
+func (f *followed) exchange(now time.Duration, s overflow.Strategy) {
+	f.Strategy = s
+	if len(f.scene.Groups) > 0 {
+		s.Reset(now, f.scene)
+	}
+}
+
+// newPool makes a pool that holds nothing yet; follow fills it.
 func (r *running) newPool(w *wantedPool) *pool {
 	p := &pool{wanted: wantedPool{key: w.key}, strategy: &followed{}}
-	p.strategy.Strategy = r.agent.config.mustStrategy(w.settings)
-	p.wanted.settings = w.settings
-	p.wanted.settings.Drains = nil // follow begins them
 	p.pool = pick.NewPool(pick.Options{
 		Zone:     w.key.client,
 		Random:   rand.Uint64,
 		Strategy: p.strategy,
-		Config:   pick.Config{Algorithm: r.agent.algorithm},
+		Config:   w.tuning,
 		Rotate:   r.agent.config.rotate(),
 		Parallel: runtime.GOMAXPROCS(0),
 	})
@@ -46,41 +59,29 @@ func (r *running) newPool(w *wantedPool) *pool {
 	return p
 }
 
-// follow makes p what w asks for and tells whether anything differed.
+// follow makes p what w asks for and tells whether anything differed. What a pool has learned and what its requests are
+// doing stays, whatever changes.
 func (c *Config) follow(p *pool, w *wantedPool, now time.Duration) bool {
 	before := p.wanted
 	p.wanted = *w
-	isSameStrategy := sameStrategy(before.settings, w.settings)
-	if !isSameStrategy {
-		p.strategy.Strategy = c.mustStrategy(w.settings)
+	changed := before.mixture != w.mixture
+	if changed {
+		if before.mixture == nil || before.mixture.spilling != w.mixture.spilling {
+			p.strategy.exchange(now, c.mustStrategy(w.mixture.spilling))
+		}
+		p.pool.Apply(now, w.mixture.prepared)
 	}
-	isSame := isSameStrategy && before.targets != nil && slices.Equal(before.targets, w.targets)
-	if !isSame {
-		p.pool.Update(now, w.targets)
+	if !slices.Equal(before.drains, w.drains) {
+		drain(p.pool, before.drains, w.drains, now)
+		changed = true
 	}
-	if !slices.Equal(before.settings.Drains, w.settings.Drains) {
-		drain(p.pool, before.settings.Drains, w.settings.Drains, now)
-		isSame = false
-	}
-	return !isSame
-}
-
-// keep tells the listeners of p which endpoints there still are, so that kept connections to others are closed.
-func (p *pool) keep(listeners map[netip.AddrPort]*listener) {
-	endpoints := make([]netip.AddrPort, 0, len(p.wanted.targets))
-	for i := range p.wanted.targets {
-		endpoints = append(endpoints, p.wanted.targets[i].Addr)
-	}
-	for _, a := range p.wanted.addresses {
-		if l := listeners[a]; l != nil && l.pool == p {
-			l.server.Keep(endpoints)
+	if p.lane == nil || before.hashing != w.hashing {
+		p.lane = &l7.Lane{Pool: p.pool, Observer: p.observer}
+		if w.hashing != nil {
+			p.lane.Hash = w.hashing.rules
 		}
 	}
-}
-
-// sameStrategy tells whether a service asks for the same strategy as before; drains apart, which need no other one.
-func sameStrategy(a, b topology.OverflowSettings) bool {
-	return a.Strategy == b.Strategy && a.Prefer == b.Prefer && a.Shed == b.Shed
+	return changed
 }
 
 // forever outlasts any agent, and can still be added to: what is left until the year 9999, which people write when they
@@ -97,24 +98,6 @@ func drain(p *pick.Pool, before, now []topology.Drain, at time.Duration) {
 			p.Drain(d.Zone, at+min(left, forever))
 		}
 	}
-}
-
-// strategy makes the strategy that a service asks for. Errors: one that does not exist or cannot be had so.
-func (c *Config) strategy(s topology.OverflowSettings) (overflow.Strategy, error) {
-	return overflow.New(cmp.Or(s.Strategy, c.Strategy), overflow.Config{
-		Prefer: overflow.Prefer(s.Prefer),
-		Shed:   s.Shed,
-		Rotate: c.rotate(),
-	})
-}
-
-// mustStrategy makes a strategy of settings that build has checked.
-func (c *Config) mustStrategy(s topology.OverflowSettings) overflow.Strategy {
-	strategy, err := c.strategy(s)
-	if err != nil {
-		panic("agent: a wanted pool has settings that were refused: " + err.Error())
-	}
-	return strategy
 }
 
 // rotate is a number that differs between nodes, so that they do not all spill to the same one of equally dear zones.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/l7"
 	"github.com/weir-lb/weir/internal/latest"
 )
 
@@ -24,6 +25,7 @@ type running struct {
 	wanted    map[netip.AddrPort]*wantedPool // of world: who should answer where
 	pools     map[poolKey]*pool
 	listeners map[netip.AddrPort]*listener
+	lanes     map[poolKey]*l7.Lanes // for the listeners of each pool without a class
 	failing   map[netip.AddrPort]*failing
 
 	order    []*pool        // of pools, by key, for ticking and publishing
@@ -88,10 +90,15 @@ func (r *running) apply(ctx context.Context, w *world) {
 	}
 	r.close(ctx)
 	r.drop(keep)
+	changed := make(map[poolKey]bool)
 	for i := range w.pools {
-		r.update(&w.pools[i])
+		if r.update(&w.pools[i]) {
+			changed[w.pools[i].key.base()] = true
+		}
 	}
 	slices.SortFunc(r.order, func(a, b *pool) int { return a.wanted.key.compare(b.wanted.key) })
+	r.redirect()
+	r.keep(changed)
 	for _, a := range slices.SortedFunc(maps.Keys(r.wanted), netip.AddrPort.Compare) {
 		if r.listeners[a] == nil {
 			r.open(a)
@@ -139,18 +146,59 @@ func (r *running) drop(keep map[poolKey]bool) {
 	r.order = slices.DeleteFunc(r.order, func(p *pool) bool { return !keep[p.wanted.key] })
 }
 
-// update gives a pool what it should have, and makes it when it is new.
-func (r *running) update(w *wantedPool) {
+// update gives a pool what it should have, makes it when it is new, and tells whether its endpoints changed.
+func (r *running) update(w *wantedPool) bool {
 	p := r.pools[w.key]
 	if p == nil {
 		p = r.newPool(w)
 		r.pools[w.key] = p
 		r.order = append(r.order, p)
 	}
-	if r.agent.config.follow(p, w, r.agent.clock()) {
-		p.keep(r.listeners)
-		r.agent.logger.Debug("endpoints changed", "service", w.key.service, "port", w.key.port,
-			"family", w.key.family, "endpoints", len(w.targets), "reason", w.choice.String())
+	changed := r.agent.config.follow(p, w, r.agent.clock())
+	if changed {
+		r.agent.logger.Debug("pool changed", "service", w.key.service, "port", w.key.port, "family", w.key.family,
+			"class", w.key.class, "endpoints", len(w.targets), "algorithm", w.tuning.Algorithm, "reason", w.choice.String())
+	}
+	return changed
+}
+
+// redirect sends the next requests of each listener to the pools that there are now. Requests under way stay where they
+// are.
+func (r *running) redirect() {
+	r.lanes = make(map[poolKey]*l7.Lanes)
+	for _, p := range r.order { // that without a class comes first
+		if p.wanted.key.class == "" {
+			r.lanes[p.wanted.key] = &l7.Lanes{Default: p.lane, ByClient: make(map[netip.Addr]*l7.Lane)}
+			continue
+		}
+		for _, addr := range p.wanted.clients {
+			r.lanes[p.wanted.key.base()].ByClient[addr] = p.lane
+		}
+	}
+	for _, l := range r.listeners {
+		now := r.lanes[l.pool.wanted.key]
+		if l.lanes.Default != now.Default || !maps.Equal(l.lanes.ByClient, now.ByClient) {
+			l.lanes = now
+			l.server.Follow(now)
+		}
+	}
+}
+
+// keep tells the listeners of pools that changed which endpoints there still are, for whichever client, so that kept
+// connections to others are closed.
+func (r *running) keep(changed map[poolKey]bool) {
+	endpoints := make(map[poolKey][]netip.AddrPort)
+	for _, p := range r.order {
+		if key := p.wanted.key.base(); changed[key] {
+			for i := range p.wanted.targets {
+				endpoints[key] = append(endpoints[key], p.wanted.targets[i].Addr)
+			}
+		}
+	}
+	for _, l := range r.listeners {
+		if changed[l.pool.wanted.key] {
+			l.server.Keep(endpoints[l.pool.wanted.key])
+		}
 	}
 }
 

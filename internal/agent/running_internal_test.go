@@ -17,7 +17,7 @@ func manyPools(tb testing.TB, n int) *running {
 		tb.Fatal(err)
 	}
 	r := newRunning(a)
-	r.world = a.planner.next(s)
+	r.world = a.planner.next(s, nil)
 	r.wanted = make(map[netip.AddrPort]*wantedPool)
 	for i := range r.world.pools {
 		r.update(&r.world.pools[i])

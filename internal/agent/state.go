@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/explain"
 )
 
 // state is what runs at one moment, as others may see it. It is immutable; only the pools in it live on.
@@ -108,6 +110,26 @@ type PortStatus struct {
 	Home      int              `json:"home"`      // how many of them requests go to while these cope
 	Endpoints int              `json:"endpoints"` // how many there are with those to spill to
 	Reason    string           `json:"reason"`    // why these are chosen
+	// HomeReason says why requests go to others than the chosen ones while these cope; empty: they do not.
+	HomeReason string        `json:"homeReason,omitempty"`
+	Policy     PortPolicy    `json:"policy"`
+	Classes    []ClassStatus `json:"classes,omitempty"` // of clients for which other settings hold
+}
+
+// PortPolicy is what holds for a port's requests, and which policy says so.
+type PortPolicy struct {
+	Algorithm string          `json:"algorithm"`
+	Overflow  string          `json:"overflow"`         // one of the strategies; Disabled: only failing health moves traffic
+	Fields    []explain.Field `json:"fields,omitempty"` // that a policy has set
+}
+
+// ClassStatus is a class of clients on the node that have settings of their own.
+type ClassStatus struct {
+	Class     string       `json:"class"`
+	Clients   []netip.Addr `json:"clients"` // sorted
+	Home      int          `json:"home"`
+	Endpoints int          `json:"endpoints"`
+	Policy    PortPolicy   `json:"policy"`
 }
 
 // AddressStatus is one address of a port.
@@ -125,8 +147,8 @@ func (a *Agent) Status() Status {
 	return a.config.status(s)
 }
 
-// Preview tells what an agent would serve of a snapshot, without opening anything.
-func Preview(config Config, s *topology.Snapshot) (Status, error) {
+// Preview tells what an agent would serve of a snapshot under some policies, without opening anything; nil: none.
+func Preview(config Config, s *topology.Snapshot, policies *policy.Set) (Status, error) {
 	if err := config.Validate(); err != nil {
 		return Status{}, err
 	}
@@ -135,7 +157,7 @@ func Preview(config Config, s *topology.Snapshot) (Status, error) {
 		return Status{}, err
 	}
 	p := planner{config: config}
-	w := p.next(s)
+	w := p.next(s, policies)
 	preview := &state{world: w, problems: w.problems}
 	for _, wanted := range w.pools {
 		preview.pools = append(preview.pools, livePool{wanted: wanted})
@@ -152,18 +174,50 @@ func (c *Config) status(s *state) Status {
 	}
 	for i := range s.pools {
 		w := &s.pools[i].wanted
+		if w.key.class != "" {
+			continue // its base tells of it
+		}
 		name := w.key.service.String()
 		if n := len(status.Services); n == 0 || status.Services[n-1].Service != name {
 			status.Services = append(status.Services, ServiceStatus{
 				Service:  name,
 				Mode:     w.mode,
-				Strategy: cmp.Or(w.settings.Strategy, c.Strategy),
+				Strategy: cmp.Or(w.spilling.strategy, c.Strategy),
 			})
 		}
 		last := &status.Services[len(status.Services)-1]
-		last.Ports = append(last.Ports, portStatus(w, s.open))
+		port := portStatus(w, s.open)
+		port.Policy = c.policyStatus(w)
+		for j := i + 1; j < len(s.pools) && s.pools[j].wanted.key.base() == w.key; j++ {
+			other := &s.pools[j].wanted
+			port.Classes = append(port.Classes, ClassStatus{
+				Class: other.key.class, Clients: other.clients, Home: homeCount(other), Endpoints: len(other.targets),
+				Policy: c.policyStatus(other),
+			})
+		}
+		last.Ports = append(last.Ports, port)
 	}
 	return status
+}
+
+// policyStatus shows what holds for a pool.
+func (c *Config) policyStatus(w *wantedPool) PortPolicy {
+	return PortPolicy{
+		Algorithm: string(w.tuning.Algorithm),
+		Overflow:  cmp.Or(w.spilling.strategy, c.Strategy),
+		Fields:    explain.Fields(&w.policy),
+	}
+}
+
+// homeCount tells how many endpoints requests go to while these cope.
+func homeCount(w *wantedPool) int {
+	n := 0
+	for i := range w.targets {
+		if w.targets[i].Home && !w.targets[i].Unready {
+			n++
+		}
+	}
+	return n
 }
 
 func portStatus(w *wantedPool, open map[netip.AddrPort]bool) PortStatus {
@@ -173,13 +227,12 @@ func portStatus(w *wantedPool, open map[netip.AddrPort]bool) PortStatus {
 		Protocol:  protocolOf(w).String(),
 		Family:    w.key.family.String(),
 		Chosen:    append([]netip.AddrPort{}, w.chosen...), // an empty list in JSON, not null
+		Home:      homeCount(w),
 		Endpoints: len(w.targets),
 		Reason:    w.choice.String(),
 	}
-	for _, t := range w.targets {
-		if t.Home {
-			p.Home++
-		}
+	if w.home.Code != "" {
+		p.HomeReason = w.home.String()
 	}
 	for _, a := range w.addresses {
 		p.Addresses = append(p.Addresses, AddressStatus{Address: a, Open: open[a]})

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-lb/weir/internal/agent"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
 )
@@ -81,6 +82,7 @@ type town struct {
 	serviceIP netip.Addr
 	port      uint16
 	snapshots *latest.Value[topology.Snapshot]
+	policies  *latest.Value[*policy.Set]
 	extra     func(*topology.Service)
 }
 
@@ -88,6 +90,7 @@ type town struct {
 func newTown(t *testing.T, mode topology.Mode, perZone int) *town {
 	t.Helper()
 	w := &town{t: t, mode: mode, serviceIP: netip.MustParseAddr("127.77.0.1"), port: freePort(t, "127.77.0.1")}
+	w.policies = latest.New[*policy.Set](nil)
 	for i, z := range []topology.Zone{"a", "b", "c"} {
 		for j := range perZone {
 			w.endpoints = append(w.endpoints, newEndpoint(t, z, fmt.Sprintf("127.77.%d.%d", i+1, j+1)))
@@ -173,6 +176,7 @@ func (w *town) begin(config agent.Config) *running {
 	r.Agent, err = agent.New(config, w.snapshots, agent.Deps{
 		Logger:     slog.New(slog.NewTextHandler(r.log, nil)),
 		Registerer: r.registry,
+		Policies:   w.policies,
 	})
 	if err != nil {
 		w.t.Fatal(err)

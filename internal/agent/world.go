@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -16,8 +17,9 @@ type world struct {
 	client   plan.Client
 	survey   plan.Survey
 	services []plannedService // sorted by name and family
-	pools    []wantedPool     // sorted by key
-	problems []Problem        // in the order found
+	policies *policy.Set
+	pools    []wantedPool // sorted by key
+	problems []Problem    // in the order found
 }
 
 // plannedService is a service in one family with its plan.
@@ -26,12 +28,19 @@ type plannedService struct {
 	plan    plan.Plan
 }
 
-// poolKey identifies a pool: a service port's endpoints of one family, as clients of one zone see them.
+// poolKey identifies a pool: a service port's endpoints of one family, as clients of one zone and class see them.
 type poolKey struct {
 	service topology.ServiceName
 	port    uint16
 	family  topology.Family
 	client  topology.Zone
+	class   string // empty: everybody that no policy tells apart
+}
+
+// base is the key of the pool whose addresses the pool of a class answers on, too.
+func (k poolKey) base() poolKey {
+	k.class = ""
+	return k
 }
 
 func (k poolKey) compare(o poolKey) int {
@@ -40,6 +49,7 @@ func (k poolKey) compare(o poolKey) int {
 		cmp.Compare(k.port, o.port),
 		cmp.Compare(k.family, o.family),
 		cmp.Compare(k.client, o.client),
+		cmp.Compare(k.class, o.class),
 	)
 }
 
@@ -48,11 +58,19 @@ type wantedPool struct {
 	key       poolKey
 	port      topology.Port
 	mode      topology.Mode
-	settings  topology.OverflowSettings
+	clients   []netip.Addr // of the class, sorted; nil for the class without a name
+	policy    policy.Settings
+	tuning    pick.Config
+	spilling  spilling
+	drains    []topology.Drain
 	targets   []pick.Target
 	chosen    []netip.AddrPort // what the consumer rules give the node, sorted
 	choice    reason.Reason    // why that is so
-	addresses []netip.AddrPort
+	home      reason.Reason    // why other endpoints than the chosen ones are home; zero: they are not
+	addresses []netip.AddrPort // none for a class: it is told apart on those of its base
+
+	mixture *mixture
+	hashing *hashing // nil: requests are not hashed
 }
 
 // Problem is something that the agent was asked to serve and cannot, or not as asked.
@@ -61,12 +79,15 @@ type Problem struct {
 	Reason  reason.Reason `json:"reason"`
 }
 
-// build finds out what the node should serve of planned services.
-func (c *Config) build(s *topology.Snapshot, client plan.Client, planned []plannedService) *world {
-	w := &world{client: client, services: planned}
+// build finds out what the node should serve of planned services, and by which policies.
+func (c *Config) build(s *topology.Snapshot, policies *policy.Set, client plan.Client, planned []plannedService) *world {
+	w := &world{client: client, services: planned, policies: policies}
 	b := builder{
 		world:    w,
 		config:   c,
+		snapshot: s,
+		policies: policies,
+		notes:    make(map[string]bool),
 		costs:    s.Costs,
 		client:   client,
 		regions:  s.Regions(),
@@ -91,6 +112,7 @@ func (c *Config) build(s *topology.Snapshot, client plan.Client, planned []plann
 	for _, svc := range s.Services {
 		b.service(svc)
 	}
+	b.checkPolicies()
 	slices.SortFunc(w.pools, func(a, b wantedPool) int { return a.key.compare(b.key) })
 	return w
 }
@@ -99,6 +121,10 @@ func (c *Config) build(s *topology.Snapshot, client plan.Client, planned []plann
 type builder struct {
 	world    *world
 	config   *Config
+	snapshot *topology.Snapshot
+	policies *policy.Set
+	locals   []local         // nil: not listed yet
+	notes    map[string]bool // what was reported of policies
 	costs    topology.Costs
 	client   plan.Client
 	regions  map[topology.Zone]string
@@ -157,7 +183,7 @@ func (b *builder) drains(svc *topology.Service) {
 func (b *builder) port(svc *topology.Service, port topology.Port) {
 	for _, family := range topology.Families() {
 		var addresses []netip.AddrPort
-		key := poolKey{svc.ServiceName, port.Port, family, b.client.Zone}
+		key := poolKey{svc.ServiceName, port.Port, family, b.client.Zone, ""}
 		for _, a := range b.addresses(svc, port) {
 			if b.familyOf(svc, a.Addr()) != family {
 				continue
@@ -172,32 +198,42 @@ func (b *builder) port(svc *topology.Service, port topology.Port) {
 		if len(addresses) == 0 {
 			continue
 		}
-		w := wantedPool{
-			key:       key,
-			port:      port,
-			mode:      cmp.Or(svc.Mode, b.config.Mode),
-			settings:  b.settings(svc),
-			addresses: addresses,
+		for _, c := range b.classes(svc, port) {
+			w := wantedPool{
+				key:       key,
+				port:      port,
+				mode:      cmp.Or(svc.Mode, b.config.Mode),
+				clients:   c.addrs,
+				policy:    c.settings,
+				tuning:    b.config.tuning(&c.settings),
+				spilling:  b.spilling(svc, &c.settings),
+				drains:    svc.Overflow.Drains,
+				addresses: addresses,
+			}
+			if c.id != "" {
+				w.key.class, w.addresses = c.id, nil
+			}
+			b.choose(svc, &w, c.client)
+			b.checkSettings(&w)
+			b.world.pools = append(b.world.pools, w)
 		}
-		b.choose(svc, &w)
-		b.world.pools = append(b.world.pools, w)
 	}
 }
 
-// settings gives a service's wishes for overflow; what it asks for and cannot have is reported once and left out.
-func (b *builder) settings(svc *topology.Service) topology.OverflowSettings {
-	settings := svc.Overflow
-	if settings.Strategy == "" && settings.Prefer == "" {
-		return settings // as most: the defaults were checked with the config
+// spilling gives the wishes for overflow; what is asked for and cannot be had is reported once and left out.
+func (b *builder) spilling(svc *topology.Service, s *policy.Settings) spilling {
+	how := spillingOf(svc.Overflow, s)
+	if how == (spilling{shed: how.shed}) {
+		return how // as most: the defaults were checked with the config
 	}
-	if _, err := b.config.strategy(settings); err != nil {
+	if _, err := b.config.strategy(how); err != nil {
 		if !b.refused[svc.ServiceName] {
 			b.refused[svc.ServiceName] = true
 			b.problem(svc.ServiceName, reason.New(reason.StrategyRefused, err.Error()))
 		}
-		settings.Strategy, settings.Prefer = "", ""
+		how = spilling{shed: how.shed}
 	}
-	return settings
+	return how
 }
 
 // addresses lists where a service port listens: where it is mapped to, else on the cluster IPs.

@@ -14,6 +14,20 @@ const (
 	DrainOfNoZone       Code = "DrainOfNoZone"
 	MappedServiceAbsent Code = "MappedServiceAbsent"
 	MappedPortAbsent    Code = "MappedPortAbsent"
+
+	// What load-balancing policies say and what has no effect, or not the one that was wanted.
+	PolicyWithoutEffect Code = "PolicyWithoutEffect"
+	HashNeedsHTTP       Code = "HashNeedsHTTP"
+	HashRefused         Code = "HashRefused"
+	PolicyNamesNoZone   Code = "PolicyNamesNoZone"
+	PolicyNamesNoLabel  Code = "PolicyNamesNoLabel"
+	PolicyForNoService  Code = "PolicyForNoService"
+	PolicyForNoPort     Code = "PolicyForNoPort"
+	WeightRefused       Code = "WeightRefused"
+
+	// Why other endpoints are home than hints choose.
+	HomeIsOwnZone  Code = "HomeIsOwnZone"
+	HomeIsByPolicy Code = "HomeIsByPolicy"
 )
 
 func agentTexts() map[Code]string {
@@ -30,5 +44,17 @@ func agentTexts() map[Code]string {
 		DrainOfNoZone:       "a zone is to be drained that no node and no endpoint is in: {objects}",
 		MappedServiceAbsent: "an address is mapped to a service that does not exist: {objects}",
 		MappedPortAbsent:    "an address is mapped to a port that the service does not have: {objects}",
+
+		PolicyWithoutEffect: "a policy says what has no effect here: {objects}",
+		HashNeedsHTTP:       "only source addresses and filter state are hashed for TCP: {objects}",
+		HashRefused:         "requests cannot be hashed as policies say, they are not hashed: {objects}",
+		PolicyNamesNoZone:   "a policy names a zone that no node and no endpoint is in: {objects}",
+		PolicyNamesNoLabel:  "a policy measures by a label that no node and no pod has: {objects}",
+		PolicyForNoService:  "a policy is for a service that does not exist: {objects}",
+		PolicyForNoPort:     "a policy is for a port that the service does not have: {objects}",
+		WeightRefused:       "the annotation weir.dev/weight of a pod is not a number from 1 to 1000, it counts as 1: {objects}",
+
+		HomeIsOwnZone:  "no endpoint carries a hint: requests stay with those of {objects} while these cope",
+		HomeIsByPolicy: "policies say which endpoints are near",
 	}
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/explain"
+)
+
+// asks fills in whose requests the policies are asked about.
+func (f *explainFlags) asks(s *scene, o *explain.Options) error {
+	o.Policies, o.ClientName = s.policies, "any client"
+	switch {
+	case f.client != "":
+		return s.asksAsPod(f.client, o)
+	case f.node != "":
+		node := s.Snapshot.Node(f.node)
+		o.Client = policy.Client{Node: node.Name, Zone: node.Zone}
+		o.ClientName = fmt.Sprintf("clients on node %s in %s", node.Name, cmp.Or(node.Zone, "no zone"))
+	}
+	return nil
+}
+
+// asksAsPod asks as a pod.
+func (s *scene) asksAsPod(name string, o *explain.Options) error {
+	if s.policies == nil {
+		return errors.New("--client: no policies are known, so that all clients are alike")
+	}
+	pod, err := s.pod(name)
+	if err != nil {
+		return err
+	}
+	o.Client = policy.Client{Node: pod.Node, Namespace: pod.Namespace, Pod: pod.Labels, Serves: s.served(pod)}
+	if node := s.Snapshot.Node(pod.Node); node != nil {
+		o.Client.Zone = node.Zone
+	}
+	o.ClientName = fmt.Sprintf("pod %s/%s on node %s in %s",
+		pod.Namespace, pod.Name, cmp.Or(pod.Node, "(none)"), cmp.Or(o.Client.Zone, "no zone"))
+	return nil
+}
+
+// pod finds a pod by [NAMESPACE/]NAME.
+func (s *scene) pod(text string) (*policy.Pod, error) {
+	name, err := serviceName(text, s.namespace)
+	if err != nil {
+		return nil, fmt.Errorf("--client=%s: want NAMESPACE/POD", text)
+	}
+	if pod := s.policies.Pod(name.Namespace, name.Name); pod != nil {
+		return pod, nil
+	}
+	var known []string
+	for i := range s.policies.Pods {
+		known = append(known, s.policies.Pods[i].Namespace+"/"+s.policies.Pods[i].Name)
+	}
+	if len(known) == 0 {
+		return nil, fmt.Errorf("no pod %s: %s no pod at all", name, s.holder)
+	}
+	return nil, fmt.Errorf("no pod %s: did you mean %s?", name, strings.Join(topology.Near(name.String(), known), ", "))
+}
+
+// served lists the services that a pod is an endpoint of.
+func (s *scene) served(pod *policy.Pod) []topology.ServiceName {
+	var services []topology.ServiceName
+	for _, svc := range s.Snapshot.Services {
+		isServed := slices.ContainsFunc(svc.Endpoints, func(e topology.Endpoint) bool {
+			return e.Pod == pod.Namespace+"/"+pod.Name || slices.ContainsFunc(pod.IPs, func(text string) bool {
+				addr, err := netip.ParseAddr(text)
+				return err == nil && addr.Unmap() == e.Addr.Unmap()
+			})
+		})
+		if isServed {
+			services = append(services, svc.ServiceName)
+		}
+	}
+	return services
+}

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// The labels that say where a node is: a node has them even if nobody told its labels.
+const (
+	labelZone     = policy.DefaultZoneKey
+	labelHostname = "kubernetes.io/hostname"
+)
+
+// annotationWeight is the annotation of a pod that says how much it takes, relative to the others of its service:
+// api.AnnotationWeight.
+const annotationWeight = "weir.dev/weight"
+
+// maxWeight bounds the weight of an endpoint: a ring or table has no room for larger differences.
+const maxWeight = 1000
+
+// pod gives what is known of an endpoint's pod; nil: nothing.
+func (b *builder) pod(e *topology.Endpoint) *policy.Pod {
+	if e.Cluster != "" {
+		return nil
+	}
+	if namespace, name, ok := strings.Cut(e.Pod, "/"); ok {
+		return b.policies.Pod(namespace, name)
+	}
+	return b.policies.PodByIP(e.Addr)
+}
+
+// identify fills in what an endpoint is hashed by and how much it takes.
+func (c *chooser) identify(t *pick.Target, e *topology.Endpoint) {
+	pod, key := c.pod(e), c.want.policy.EndpointHashKey
+	if key.Type == policy.HashKeyPodName {
+		_, t.HashKey, _ = strings.Cut(e.Pod, "/")
+	}
+	if pod == nil {
+		return
+	}
+	switch key.Type {
+	case policy.HashKeyPodName:
+		t.HashKey = pod.Name
+	case policy.HashKeyLabel:
+		t.HashKey = pod.Labels[key.Key]
+	case policy.HashKeyAnnotation:
+		t.HashKey = pod.Annotations[key.Key]
+	default: // the address
+	}
+	text, ok := pod.Annotations[annotationWeight]
+	if !ok {
+		return
+	}
+	weight, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || weight == 0 || weight > maxWeight {
+		c.note(c.want.key.service, reason.New(reason.WeightRefused, pod.Namespace+"/"+pod.Name, text))
+		return
+	}
+	t.Weight = uint32(weight)
+}

@@ -1,0 +1,417 @@
+package agent_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-lb/weir/internal/agent"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/explain"
+	"github.com/weir-lb/weir/internal/latest"
+	"github.com/weir-lb/weir/internal/patience"
+)
+
+// ruleFor is a policy for shop/web.
+func ruleFor(name string, conf policy.Conf) policy.Rule {
+	return policy.Rule{
+		Origin: policy.Origin{Dialect: policy.DialectCRD, Namespace: "shop", Name: name, Source: name + ".yaml:1"},
+		Target: policy.Target{Kind: policy.TargetService, Namespace: "shop", Name: "web"},
+		Conf:   conf,
+	}
+}
+
+// follow replaces the policies.
+func (w *town) follow(rules ...policy.Rule) {
+	w.policies.Store(policy.NewSet(policy.Set{Rules: rules}))
+}
+
+func balancer(a policy.Algorithm) *policy.LoadBalancer { return &policy.LoadBalancer{Type: a} }
+
+// applied waits until the agent serves by a policy of this name.
+func (r *running) applied(name string) {
+	r.t.Helper()
+	patience.Until(r.t, "policy "+name+" holds", func() bool {
+		return slices.ContainsFunc(r.Status().Services[0].Ports[0].Policy.Fields, func(f explain.Field) bool {
+			return f.Policy == "LoadBalancingPolicy shop/"+name
+		})
+	})
+}
+
+// as gives a client whose connections come from that address.
+func (r *running) as(t *testing.T, ip string) *http.Client {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(ip), 0))}
+	transport := &http.Transport{DialContext: dialer.DialContext}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: limit}
+}
+
+// ask gives who answers a client, by zone.
+func (r *running) ask(t *testing.T, c *http.Client) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func TestAPolicyTakesEffectWhileRequestsFlowAndFailsNone(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 2)
+	r := w.start(agent.Config{Node: "node-a"})
+	stop := r.load(8)
+	defer stop()
+	patience.Until(t, "a normal latency is learned", func() bool { return r.pool(t).Baseline > 0 })
+	asked := hits(w.endpoints)
+	only := func(z topology.Zone) policy.Locality {
+		return policy.Locality{Weights: []policy.Weight{{Key: policy.DefaultZoneKey, Value: string(z), Weight: 1}}}
+	}
+	for _, step := range []struct {
+		name string
+		conf policy.Conf
+		zone topology.Zone // that answers
+	}{
+		{"round", policy.Conf{LoadBalancer: balancer(policy.RoundRobin)}, "a"},
+		{"least", policy.Conf{LoadBalancer: balancer(policy.LeastRequest), Locality: only("b")}, "b"},
+		{"ring", policy.Conf{
+			LoadBalancer: balancer(policy.RingHash), HashPolicies: []policy.HashPolicy{{Type: policy.HashHeader, Name: "x-user"}},
+		}, "a"},
+		{"maglev", policy.Conf{
+			LoadBalancer: balancer(policy.Maglev), HashPolicies: []policy.HashPolicy{{Type: policy.HashSourceIP}}, Locality: only("c"),
+		}, "c"},
+		{"random", policy.Conf{
+			LoadBalancer: balancer(policy.Random), Locality: policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}},
+		}, "a"},
+	} {
+		began := time.Now()
+		w.follow(ruleFor(step.name, step.conf))
+		before := hits(w.in(step.zone))
+		patience.Until(t, "zone "+string(step.zone)+" answers under "+step.name, func() bool { return hits(w.in(step.zone)) > before+20 })
+		r.applied(step.name)
+		t.Logf("%s took %v", step.name, time.Since(began))
+		if pool := r.pool(t); pool.Baseline == 0 || len(pool.Groups) == 0 {
+			t.Errorf("%s: the pool forgot what is normal: %+v", step.name, pool)
+		}
+		settled := hits(w.endpoints) - hits(w.in(step.zone))
+		before = hits(w.in(step.zone))
+		patience.Until(t, "more requests flow", func() bool { return hits(w.in(step.zone)) > before+200 })
+		if strays := hits(w.endpoints) - hits(w.in(step.zone)) - settled; strays > 20 {
+			t.Errorf("%s: %d requests went elsewhere after it held", step.name, strays)
+		}
+	}
+	if failed := stop(); failed > 0 {
+		t.Errorf("%d requests failed while policies changed", failed)
+	}
+	if now := hits(w.endpoints); now <= asked {
+		t.Errorf("no requests flowed: %d, %d", asked, now)
+	}
+}
+
+func TestAPolicyThatGoesLeavesWhatHeldBefore(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 1)
+	w.follow(ruleFor("away", policy.Conf{LoadBalancer: balancer(policy.RoundRobin), Locality: policy.Locality{
+		Weights: []policy.Weight{{Key: policy.DefaultZoneKey, Value: "c", Weight: 1}},
+	}}))
+	r := w.start(agent.Config{Node: "node-a", Algorithm: "Random"})
+	if diff := cmp.Diff(map[string]int{"c": 10}, r.zones(10)); diff != "" {
+		t.Errorf("who answered (-want +got)\n%s", diff)
+	}
+	w.policies.Store(nil)
+	patience.Until(t, "the flag holds", func() bool {
+		return r.Status().Services[0].Ports[0].Policy.Algorithm == "Random"
+	})
+	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
+		t.Errorf("who answered (-want +got)\n%s", diff)
+	}
+}
+
+func TestFailoverGoesWhereThePolicyAllowsAndNowhereElse(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 1)
+	w.follow(ruleFor("c-then-none", policy.Conf{Locality: policy.Locality{Failover: []policy.Failover{
+		{To: policy.FailoverOnly, Zone: []topology.Zone{"c"}}, {To: policy.FailoverNone},
+	}}}))
+	r := w.start(agent.Config{Node: "node-a"})
+	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
+		t.Errorf("who answered (-want +got)\n%s", diff)
+	}
+	w.in("a")[0].stop()
+	patience.Until(t, "zone c answers", func() bool { return r.zones(5)["c"] > 0 })
+	w.in("c")[0].stop()
+	patience.Until(t, "nobody answers", func() bool { return r.zones(3)["c"] == 0 })
+	r.zones(20)
+	if n := hits(w.in("b")); n > 0 {
+		t.Errorf("the excluded zone got %d requests", n)
+	}
+}
+
+func TestWithoutFailoverAnOutageStaysInTheZone(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 1)
+	disabled := policy.OverflowDisabled
+	w.follow(ruleFor("resident", policy.Conf{Locality: policy.Locality{
+		Failover: []policy.Failover{{To: policy.FailoverNone}}, Overflow: policy.Overflow{Mode: &disabled},
+	}}))
+	r := w.start(agent.Config{Node: "node-a"})
+	w.in("a")[0].stop()
+	r.zones(30)
+	if n := hits(w.outsideA()); n > 0 {
+		t.Errorf("other zones got %d requests", n)
+	}
+	port := r.Status().Services[0].Ports[0]
+	if port.Endpoints != 1 || port.Policy.Overflow != "Disabled" {
+		t.Errorf("%d endpoints, overflow %s; want 1, Disabled", port.Endpoints, port.Policy.Overflow)
+	}
+}
+
+func TestDisabledOverflowFailsOverOnHealth(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 1)
+	disabled := policy.OverflowDisabled
+	w.follow(ruleFor("health", policy.Conf{Locality: policy.Locality{Overflow: policy.Overflow{Mode: &disabled}}}))
+	r := w.start(agent.Config{Node: "node-a"})
+	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
+		t.Errorf("who answered (-want +got)\n%s", diff)
+	}
+	w.in("a")[0].stop()
+	patience.Until(t, "another zone answers", func() bool { r.zones(5); return hits(w.outsideA()) > 5 })
+}
+
+func TestClientsOfAClassHaveTheirOwnSettings(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 1)
+	offline := ruleFor("offline", policy.Conf{
+		LoadBalancer: balancer(policy.RoundRobin),
+		Locality:     policy.Locality{Weights: []policy.Weight{{Key: policy.DefaultZoneKey, Value: "c", Weight: 1}}},
+	})
+	offline.Clients.Pods = policy.Selector{{Key: "tier", Operator: policy.In, Values: []string{"offline"}}}
+	peers := ruleFor("peers", policy.Conf{
+		Locality: policy.Locality{Weights: []policy.Weight{{Key: policy.DefaultZoneKey, Value: "b", Weight: 1}}},
+	})
+	peers.Clients.Service = &topology.ServiceName{Namespace: "shop", Name: "web"}
+	set := policy.Set{Rules: []policy.Rule{offline, peers}, Pods: []policy.Pod{
+		{Namespace: "batch", Name: "job", Node: "node-a", IPs: []string{"127.77.9.1"}, Labels: policy.Labels{"tier": "offline"}},
+		{Namespace: "batch", Name: "far", Node: "node-b", IPs: []string{"127.77.9.3"}, Labels: policy.Labels{"tier": "offline"}},
+		{Namespace: "shop", Name: "front", Node: "node-a", IPs: []string{"127.77.9.2"}, Labels: policy.Labels{"tier": "online"}},
+	}}
+	w.policies.Store(policy.NewSet(set))
+	r := w.start(agent.Config{Node: "node-a"})
+	peer := w.in("a")[0].addr.Addr().String()
+	clients := map[string]*http.Client{}
+	for _, ip := range []string{"127.77.9.1", "127.77.9.2", "127.77.9.3", peer} {
+		clients[ip] = r.as(t, ip)
+	}
+	for ip, want := range map[string]string{"127.77.9.1": "c", "127.77.9.2": "a", "127.77.9.3": "a", peer: "b"} {
+		for range 5 {
+			if got := r.ask(t, clients[ip]); got != want {
+				t.Errorf("%s is answered by zone %s, want %s", ip, got, want)
+			}
+		}
+	}
+	classes := r.Status().Services[0].Ports[0].Classes
+	if len(classes) != 2 || len(classes[0].Clients) != 1 || len(classes[1].Clients) != 1 {
+		t.Errorf("want two classes of a client each, got %+v", classes)
+	}
+	if services := r.Status().Services; len(services) != 1 || len(services[0].Ports) != 1 {
+		t.Errorf("classes are shown as ports: %+v", services)
+	}
+	if n := r.gauge(t, "weir_pool_state", "state", "calm"); n != 3 {
+		t.Errorf("%v pools are calm, want 3", n)
+	}
+
+	set.Pods = slices.Clone(set.Pods)
+	set.Pods[0].Labels = policy.Labels{"tier": "online"}
+	w.policies.Store(policy.NewSet(set))
+	patience.Until(t, "the kept connection follows the pod's new label", func() bool {
+		return r.ask(t, clients["127.77.9.1"]) == "a"
+	})
+}
+
+func TestAPodIsToldApartByTheLabelsThatNearnessIsMeasuredWith(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 2)
+	var pods []policy.Pod
+	w.extra = func(svc *topology.Service) {
+		for i := range svc.Endpoints {
+			svc.Endpoints[i].Pod = "shop/" + svc.Endpoints[i].Addr.String()
+		}
+	}
+	for i, e := range w.endpoints {
+		pods = append(pods, policy.Pod{
+			Namespace: "shop", Name: e.addr.Addr().String(), Labels: policy.Labels{"rack": string(rune('0' + i%2))},
+		})
+	}
+	pods = append(pods, policy.Pod{
+		Namespace: "shop", Name: "client", Node: "node-a", IPs: []string{"127.77.9.4"}, Labels: policy.Labels{"rack": "1"},
+	})
+	w.snapshots.Store(w.snapshot(w.endpoints...))
+	weight := uint32(1000)
+	w.policies.Store(policy.NewSet(policy.Set{Pods: pods, Rules: []policy.Rule{ruleFor("rack", policy.Conf{
+		LoadBalancer: balancer(policy.RoundRobin),
+		Locality:     policy.Locality{Affinity: []policy.Affinity{{Key: "rack", Weight: &weight}}},
+	})}}))
+	r := w.start(agent.Config{Node: "node-a"})
+	client := r.as(t, "127.77.9.4")
+	for range 100 {
+		r.ask(t, client)
+	}
+	if near, far := w.in("a")[1].hits.Load(), w.in("a")[0].hits.Load(); near < 90 || near+far != 100 {
+		t.Errorf("the endpoint of the client's rack got %d of 100, the other %d", near, far)
+	}
+	if diff := cmp.Diff(";rack=1", r.Status().Services[0].Ports[0].Classes[0].Class); diff != "" {
+		t.Errorf("class (-want +got)\n%s", diff)
+	}
+}
+
+func TestWeightsOfPodsAreFollowed(t *testing.T) {
+	w := newTown(t, topology.ModeDisabled, 1)
+	w.extra = func(svc *topology.Service) {
+		for i := range svc.Endpoints {
+			svc.Endpoints[i].Pod = "shop/" + string(svc.Endpoints[i].Zone)
+		}
+	}
+	w.snapshots.Store(w.snapshot(w.endpoints...))
+	pod := func(name, weight string) policy.Pod {
+		return policy.Pod{Namespace: "shop", Name: name, Annotations: policy.Labels{"weir.dev/weight": weight}}
+	}
+	w.policies.Store(policy.NewSet(policy.Set{
+		Pods:  []policy.Pod{pod("a", "6"), pod("b", "3"), pod("c", "many")},
+		Rules: []policy.Rule{ruleFor("round", policy.Conf{LoadBalancer: balancer(policy.RoundRobin)})},
+	}))
+	r := w.start(agent.Config{Node: "node-a"})
+	if diff := cmp.Diff(map[string]int{"a": 60, "b": 30, "c": 10}, r.zones(100)); diff != "" {
+		t.Errorf("who answered (-want +got)\n%s", diff)
+	}
+	if codes := r.codes(); !slices.Contains(codes, reason.WeightRefused) {
+		t.Errorf("the bad weight is not reported: %v", codes)
+	}
+}
+
+func TestAClientStaysWithItsEndpointBySourceAndHeader(t *testing.T) {
+	w := newTown(t, topology.ModeDisabled, 3)
+	for i, e := range w.endpoints {
+		name := string(rune('0' + i))
+		e.answers(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) })
+	}
+	for _, algorithm := range []policy.Algorithm{policy.RingHash, policy.Maglev} {
+		w.follow(ruleFor("sticky", policy.Conf{
+			LoadBalancer: balancer(algorithm), HashPolicies: []policy.HashPolicy{{Type: policy.HashSourceIP}},
+			Locality: policy.Locality{Disabled: new(true)},
+		}))
+		r := w.start(agent.Config{Node: "node-a", Map: []agent.Mapping{{
+			Service: topology.ServiceName{Namespace: "shop", Name: "web"},
+			To:      netip.AddrPortFrom(netip.MustParseAddr("127.77.0.3"), 0),
+		}}})
+		seen := map[string]bool{}
+		for _, ip := range []string{"127.77.8.1", "127.77.8.2", "127.77.8.3", "127.77.8.4", "127.77.8.5", "127.77.8.6"} {
+			c := r.as(t, ip)
+			first := r.ask(t, c)
+			seen[first] = true
+			for range 10 {
+				if got := r.ask(t, c); got != first {
+					t.Errorf("%s: %s went to %s and to %s", algorithm, ip, first, got)
+				}
+			}
+		}
+		if len(seen) < 2 {
+			t.Errorf("%s: all clients went to one endpoint", algorithm)
+		}
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStatusTellsWhichPolicyEachFieldComesFrom(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 1)
+	weak := ruleFor("weak", policy.Conf{LoadBalancer: balancer(policy.Random), SlowStart: &policy.SlowStart{Window: time.Minute}})
+	weak.Target = policy.Target{Kind: policy.TargetNamespace, Namespace: "shop"}
+	gone := ruleFor("gone", policy.Conf{LoadBalancer: balancer(policy.Random)})
+	gone.Target.Name = "nowhere"
+	lost := ruleFor("lost", policy.Conf{
+		LoadBalancer: balancer(policy.LeastRequest),
+		HashPolicies: []policy.HashPolicy{{Type: policy.HashSourceIP}},
+		Locality: policy.Locality{
+			Affinity: []policy.Affinity{{Key: "no/such"}},
+			Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: []topology.Zone{"mars"}}},
+		},
+	})
+	w.follow(weak, gone, lost)
+	r := w.start(agent.Config{Node: "node-a"})
+	var status agent.Status
+	if code := r.page(t, "/services", &status); code != http.StatusOK {
+		t.Fatalf("/services: %d", code)
+	}
+	want := map[string]string{
+		"loadBalancer.type": "LoadBalancingPolicy shop/lost", "locality.affinity": "LoadBalancingPolicy shop/lost",
+		"locality.failover": "LoadBalancingPolicy shop/lost", "slowStart": "LoadBalancingPolicy shop/weak",
+	}
+	got := map[string]string{}
+	for _, f := range status.Services[0].Ports[0].Policy.Fields {
+		got[f.Path] = f.Policy
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields (-want +got)\n%s", diff)
+	}
+	wanted := []reason.Code{
+		reason.PolicyWithoutEffect, reason.PolicyNamesNoZone, reason.PolicyNamesNoLabel, reason.PolicyForNoService,
+	}
+	for _, code := range wanted {
+		if !slices.Contains(r.codes(), code) {
+			t.Errorf("%s is not reported: %v", code, r.codes())
+		}
+	}
+	var page agent.PoliciesStatus
+	if code := r.page(t, "/policies", &page); code != http.StatusOK {
+		t.Fatalf("/policies: %d", code)
+	}
+	var serving []string
+	for _, p := range page.Policies {
+		serving = append(serving, p.Policy+" for "+p.Target+" has "+string(rune('0'+len(p.Serving))))
+	}
+	wantPage := []string{
+		"LoadBalancingPolicy shop/gone for Service shop/nowhere has 0",
+		"LoadBalancingPolicy shop/lost for Service shop/web has 1",
+		"LoadBalancingPolicy shop/weak for Namespace shop has 1",
+	}
+	if diff := cmp.Diff(wantPage, serving); diff != "" || len(page.Problems) < len(wanted) {
+		t.Errorf("%d problems; (-want +got)\n%s", len(page.Problems), diff)
+	}
+}
+
+func TestAnAgentWithoutPoliciesNeedsNone(t *testing.T) {
+	w := newTown(t, topology.ModePreferSameZone, 1)
+	a, err := agent.New(agent.Config{Node: "node-a"}, w.snapshots, agent.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	await(t, a.Ready(), "the agent to be ready")
+	if got := a.Status().Services[0].Ports[0].Policy.Algorithm; got != "PowerOfTwo" {
+		t.Errorf("algorithm %q, want PowerOfTwo", got)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	var none *latest.Value[*policy.Set]
+	if _, err := agent.New(agent.Config{Node: "node-a"}, w.snapshots, agent.Deps{Policies: none}); err != nil {
+		t.Error(err)
+	}
+}
