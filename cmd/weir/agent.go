@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -59,6 +60,7 @@ type agentFlags struct {
 	zone      string
 	hints     string
 	mappings  []string
+	filters   []string
 	retryOn   string
 	admin     string
 	profiling bool
@@ -110,6 +112,9 @@ func (f *agentFlags) balancing() flagGroup {
 		"overflow strategy of services that ask for none, and that no policy is about: "+strings.Join(overflow.Names(), ", "))
 	g.StringVar(&f.config.Algorithm, "algorithm", string(pick.PowerOfTwo),
 		"how an endpoint of a zone is chosen where no policy says so: "+join(pick.Algorithms()))
+	g.StringSliceVar(&f.filters, "trusted-filter", nil,
+		"networks of clients, such as a gateway's, that may say what a request is hashed by in the header "+l7.FilterStateField+
+			"; may be repeated")
 	return g
 }
 
@@ -264,6 +269,13 @@ func (f *agentFlags) resolve() (agent.Config, error) {
 			return config, err
 		}
 		config.Map = append(config.Map, m)
+	}
+	for _, text := range f.filters {
+		filter, err := netip.ParsePrefix(text)
+		if err != nil {
+			return config, fmt.Errorf("--trusted-filter=%s: want a network, as in 10.0.0.0/8", text)
+		}
+		config.TrustedFilters = append(config.TrustedFilters, filter)
 	}
 	var err error
 	if config.Retry.On, err = l7.ParseRetryOn(f.retryOn); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
@@ -62,6 +63,9 @@ type Config struct {
 	// proxy's defaults.
 	Limits   l7.Limits
 	Timeouts l7.Timeouts
+	// TrustedFilters are the clients, such as a gateway, that may say what requests are hashed by as filter state. Default:
+	// none.
+	TrustedFilters []netip.Prefix
 	// Drain bounds how long requests in flight may go on after their listener closed; 0: 25 s. Negative is refused.
 	Drain time.Duration
 }

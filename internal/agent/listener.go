@@ -30,7 +30,10 @@ func (r *running) listen(a netip.AddrPort, p *pool) (*listener, error) {
 		Limits:   r.agent.config.Limits,
 		Timeouts: r.agent.config.Timeouts,
 		Retry:    r.agent.config.Retry,
-		Logger:   r.agent.logger.With("service", p.wanted.key.service, "address", a),
+
+		TrustedFilters: r.agent.config.TrustedFilters,
+
+		Logger: r.agent.logger.With("service", p.wanted.key.service, "address", a),
 	})
 	if err != nil {
 		return nil, err

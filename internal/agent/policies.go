@@ -73,26 +73,31 @@ func (b *builder) checkTarget(r *policy.Rule) {
 	if b.config.Partial || r.Target.Kind != policy.TargetService && r.Target.Kind != policy.TargetServiceImport {
 		return
 	}
-	name := targetOf(r)
-	svc := b.snapshot.Service(name)
+	isThere, hasPort := false, r.Target.Section == ""
+	for _, svc := range b.snapshot.Services {
+		if svc.Name != r.Target.Name || r.Target.Namespace != "" && svc.Namespace != r.Target.Namespace {
+			continue
+		}
+		isThere = true
+		hasPort = hasPort || slices.ContainsFunc(svc.Ports, func(p topology.Port) bool {
+			return p.Name == r.Target.Section || strconv.Itoa(int(p.Port)) == r.Target.Section
+		})
+	}
 	switch {
-	case svc == nil:
-		b.note(name, reason.New(reason.PolicyForNoService, r.Origin.String()))
-	case r.Target.Section != "" && !slices.ContainsFunc(svc.Ports, func(p topology.Port) bool {
-		return p.Name == r.Target.Section || strconv.Itoa(int(p.Port)) == r.Target.Section
-	}):
-		b.note(name, reason.New(reason.PolicyForNoPort, r.Origin.String(), r.Target.Section))
+	case !isThere:
+		b.note(targetOf(r), reason.New(reason.PolicyForNoService, r.Origin.String(), targetName(&r.Target)))
+	case !hasPort:
+		b.note(targetOf(r), reason.New(reason.PolicyForNoPort, r.Origin.String(), r.Target.Section))
 	}
 }
 
-// targetOf names the service that a rule is about; the zero value for a rule about more, or about a route.
+// targetOf names the one service that a rule is about; the zero value for a rule about more, or about a route.
 func targetOf(r *policy.Rule) topology.ServiceName {
-	switch r.Target.Kind {
-	case policy.TargetService, policy.TargetServiceImport:
-		return topology.ServiceName{Namespace: r.Target.Namespace, Name: r.Target.Name}
-	default:
+	isService := r.Target.Kind == policy.TargetService || r.Target.Kind == policy.TargetServiceImport
+	if !isService || r.Target.Namespace == "" {
 		return topology.ServiceName{}
 	}
+	return topology.ServiceName{Namespace: r.Target.Namespace, Name: r.Target.Name}
 }
 
 // labelsOf lists the labels that a rule measures nearness by.

@@ -12,7 +12,7 @@ import (
 // Policy is what load-balancing policies say of a service to one client.
 type Policy struct {
 	Client string       `json:"client"` // for people
-	Ports  []PolicyPort `json:"ports"`
+	Ports  []PolicyPort `json:"ports"`  // of TCP
 }
 
 // PolicyPort is what policies say of one port of a service.
@@ -79,8 +79,11 @@ func (o *Options) policy(svc *topology.Service) *Policy {
 	if o.Policies == nil || len(o.Policies.Rules) == 0 {
 		return nil
 	}
-	p := &Policy{Client: o.ClientName}
+	p := &Policy{Client: o.ClientName, Ports: []PolicyPort{}}
 	for _, port := range svc.Ports {
+		if port.Protocol != topology.TCP {
+			continue // nobody balances it by policies
+		}
 		s := o.Policies.Resolve(o.Client, policy.Destination{Service: svc.ServiceName, Port: port})
 		p.Ports = append(p.Ports, PolicyPort{
 			Name: port.Name, Port: port.Port, Protocol: string(port.Protocol), Algorithm: string(s.Algorithm),

@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// words puts targets into words: a zone and its part, in the order of the targets, each once.
+func words(targets []pick.Target) string {
+	var all []string
+	for i := range targets {
+		t := &targets[i]
+		part := fmt.Sprint("tier ", t.Tier)
+		if t.Home {
+			part = "home"
+		}
+		if t.AffinityWeight > 0 {
+			part += fmt.Sprintf(" %s*%d", t.Affinity, t.AffinityWeight)
+		}
+		if t.Unready {
+			part += " unready"
+		}
+		if t.Cost > 0 {
+			part += fmt.Sprint(" $", t.Cost)
+		}
+		all = append(all, string(t.Zone)+" "+part)
+	}
+	return strings.Join(all, ", ")
+}
+
+// ruled is a policy for default/web with that locality.
+func ruled(l policy.Locality) []policy.Rule {
+	return []policy.Rule{{
+		Origin: policy.Origin{Dialect: policy.DialectCRD, Namespace: "default", Name: "web"},
+		Target: policy.Target{Kind: policy.TargetService, Namespace: "default", Name: "web"},
+		Conf:   policy.Conf{Locality: l},
+	}}
+}
+
+func pointer[T any](v T) *T { return &v }
+
+func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
+	const nodes = "nodes a-1=eu/a:4 b-1=eu/b:4 c-1=eu/c:4; "
+	type zones = []topology.Zone
+	for name, c := range map[string]struct {
+		service string
+		config  Config
+		rules   []policy.Rule
+		want    string
+	}{
+		"no policy, no hints: the own zone is home": {
+			service: "endpoints a:1 b:1 c:1", want: "a home, b tier 0 $1, c tier 0 $1",
+		},
+		"no policy, no hints, nobody in the zone: all are home": {
+			service: "endpoints b:1 c:1", want: "b home $1, c home $1",
+		},
+		"no policy, mode Disabled: all are home": {
+			service: "mode=Disabled; endpoints a:1 b:1", want: "a home, b home $1",
+		},
+		"no policy, a hint is missing: hints are ignored and all are home": {
+			service: "endpoints a:1>a b:1", want: "a home, b home $1",
+		},
+		"no policy, Static: nothing would take what the zone lacks": {
+			service: "endpoints a:1 b:1", config: Config{Strategy: "Static"}, want: "a home, b home $1",
+		},
+		"no policy, lent by hints: the lent one waits": {
+			service: "endpoints a:1>a b:1>a b:1>b", want: "a home, b tier 0 $1, b tier 0 $1",
+		},
+		"locality disabled: all are home, whatever hints say": {
+			service: "endpoints a:1>a b:1>b", rules: ruled(policy.Locality{Disabled: pointer(true)}), want: "a home, b home $1",
+		},
+		"a policy turns locality on in mode Disabled": {
+			service: "mode=Disabled; endpoints a:1 b:1", rules: ruled(policy.Locality{Disabled: pointer(false)}),
+			want: "a home, b tier 1 $1",
+		},
+		"failover none: other zones are no targets": {
+			service: "endpoints a:1 b:1 c:1",
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
+			want:    "a home",
+		},
+		"failover chain: tiers in order, the rest excluded": {
+			service: "endpoints a:1 b:1 c:1 d:1",
+			rules: ruled(policy.Locality{Failover: []policy.Failover{
+				{To: policy.FailoverOnly, Zone: zones{"c"}},
+				{From: zones{"b"}, To: policy.FailoverAny},
+				{To: policy.FailoverOnly, Zone: zones{"b"}},
+			}}),
+			want: "a home, b tier 2 $1, c tier 1 $1",
+		},
+		"hints first: an own-zone endpoint that is hinted elsewhere is the first tier": {
+			service: "endpoints a:1>a a:1>b b:1>b", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
+			want: "a home, a tier 1",
+		},
+		"hints first: what is lent by a zone that is excluded is never used": {
+			service: "endpoints b:1>a c:1>a",
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverAnyExcept, Zone: zones{"c"}}}}),
+			want:    "b home $1",
+		},
+		"fixed weights": {
+			service: "endpoints a:1 b:1 c:1",
+			rules: ruled(policy.Locality{Weights: []policy.Weight{
+				{Key: labelZone, Value: "b", Weight: 1}, {Key: labelZone, Value: "c", Weight: 10},
+			}}),
+			want: "b home topology.kubernetes.io/zone=b*1 $1, c home topology.kubernetes.io/zone=c*10 $1, a tier 1",
+		},
+		"affinity to the node": {
+			service: "endpoints a:1@a-1 a:1@a-2 b:1",
+			rules:   ruled(policy.Locality{Affinity: []policy.Affinity{{Key: labelHostname}}}),
+			want:    "a home kubernetes.io/hostname=a-1*9, a home *1, b tier 1 $1",
+		},
+		"unready ones count where a threshold is set": {
+			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{FailoverThreshold: pointer(70.0)}),
+			want: "a home, a home unready, b tier 1 unready $1",
+		},
+		"unready ones do not count otherwise": {
+			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{Disabled: pointer(false)}), want: "a home",
+		},
+		"costs of the policy come before those of the cluster": {
+			service: "endpoints a:1 b:1 c:1",
+			rules:   ruled(policy.Locality{Costs: []policy.Cost{{From: "a", To: "c", Cost: 0.5}}}),
+			want:    "a home, b tier 1 $1, c tier 1 $0.5",
+		},
+		"under internal policy Local nothing of this counts": {
+			service: "internal=Local; endpoints a:1@a-1 b:1@b-1",
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverAny}}}), want: "a home",
+		},
+		"who terminates is excluded like anybody": {
+			service: "endpoints b:1~ c:1~", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: zones{"b"}}}}),
+			want: "b tier 1 $1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.config.Node, c.config.Hints = "a-1", HintsNative
+			p := planner{config: c.config.withDefaults()}
+			w := p.next(parse(t, nodes+"service web ip=10.9.0.1 "+strings.Replace(c.service, "endpoints", ";endpoints", 1)), policy.NewSet(policy.Set{Rules: c.rules}))
+			if diff := cmp.Diff(c.want, words(w.pools[0].targets)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatNoChangeTouchesIsNotPreparedAgain(t *testing.T) {
+	p := newPlanner()
+	s := parse(t, "nodes a:4 b:4; service one ip=10.9.0.1; endpoints a:1 b:1; service web ip=10.9.0.2; endpoints a:1 b:1")
+	rules := ruled(policy.Locality{})
+	rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.Maglev}
+	rules[0].Conf.HashPolicies = []policy.HashPolicy{{Type: policy.HashSourceIP}}
+	first := p.next(s, policy.NewSet(policy.Set{Rules: rules}))
+	again := p.next(s, policy.NewSet(policy.Set{Rules: rules}))
+	rules = ruled(policy.Locality{})
+	rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.Maglev}
+	rules[0].Conf.HashPolicies = []policy.HashPolicy{{Type: policy.HashHeader, Name: "x"}}
+	hashed := p.next(s, policy.NewSet(policy.Set{Rules: rules}))
+	for i := range first.pools {
+		if first.pools[i].mixture != again.pools[i].mixture || first.pools[i].hashing != again.pools[i].hashing {
+			t.Errorf("%v was prepared again for nothing", first.pools[i].key)
+		}
+		if again.pools[i].mixture != hashed.pools[i].mixture {
+			t.Errorf("%v: another hash policy builds another table", first.pools[i].key)
+		}
+	}
+	if again.pools[1].hashing == hashed.pools[1].hashing {
+		t.Error("another hash policy is not followed")
+	}
+	if &first.services[0].plan.Endpoints[0] != &hashed.services[0].plan.Endpoints[0] {
+		t.Error("a change of policies planned again")
+	}
+}
+
+func TestEndpointsAreHashedByWhatThePolicyNames(t *testing.T) {
+	s := parse(t, "nodes a:4; service web ip=10.9.0.1; endpoints a:1 a:1")
+	svc := s.Services[0]
+	svc.Endpoints[0].Pod, svc.Endpoints[1].Pod = "default/db-0", "default/db-1"
+	pods := []policy.Pod{{
+		Namespace: "default", Name: "db-0", Labels: policy.Labels{"shard": "x"}, Annotations: policy.Labels{"key": "y"},
+	}}
+	for _, c := range []struct {
+		key  policy.EndpointHashKey
+		want [2]string
+	}{
+		{policy.EndpointHashKey{Type: policy.HashKeyAddress}, [2]string{"", ""}},
+		{policy.EndpointHashKey{Type: policy.HashKeyPodName}, [2]string{"db-0", "db-1"}},
+		{policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: "shard"}, [2]string{"x", ""}},
+		{policy.EndpointHashKey{Type: policy.HashKeyAnnotation, Key: "key"}, [2]string{"y", ""}},
+	} {
+		rules := ruled(policy.Locality{})
+		rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.RingHash}
+		rules[0].Conf.EndpointHashKey = &c.key
+		p := newPlanner()
+		targets := p.next(s, policy.NewSet(policy.Set{Rules: rules, Pods: pods})).pools[0].targets
+		if got := [2]string{targets[0].HashKey, targets[1].HashKey}; got != c.want {
+			t.Errorf("%v: keys %q, want %q", c.key, got, c.want)
+		}
+	}
+}
+
+func TestSettingsBecomeAPoolsConfig(t *testing.T) {
+	rules := ruled(policy.Locality{
+		FailoverThreshold: pointer(70.0),
+		Overflow:          policy.Overflow{LoadBand: &policy.LoadBand{Low: 2, High: 8}},
+	})
+	conf := &rules[0].Conf
+	conf.LoadBalancer = &policy.LoadBalancer{Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{
+		ChoiceCount: pointer(8), ActiveRequestBias: pointer(0.0),
+	}}
+	conf.SlowStart = &policy.SlowStart{Window: 30 * time.Second}
+	conf.PanicThreshold = pointer(0.0)
+	conf.OutlierDetection = &policy.OutlierDetection{
+		MaxEjectionPercent: pointer(30.0), Consecutive: &policy.Consecutive{GatewayErrors: pointer(3)},
+	}
+	p := newPlanner()
+	s := parse(t, "nodes a:4; service web ip=10.9.0.1 strategy=Static; endpoints a:1")
+	w := p.next(s, policy.NewSet(policy.Set{Rules: rules})).pools[0]
+	got := w.tuning
+	switch {
+	case got.Algorithm != pick.LeastRequest, got.Choices != 8, got.Bias == nil || *got.Bias != 0:
+		t.Errorf("least request: %+v", got)
+	case got.SlowStart == nil || *got.SlowStart != pick.SlowStart{Window: 30 * time.Second, MinWeight: 0.1, Aggression: 1}:
+		t.Errorf("slow start: %+v", got.SlowStart)
+	case got.Threshold < 0.699 || got.Threshold > 0.701, got.Panic == nil || *got.Panic != 0:
+		t.Errorf("threshold %v, panic %v", got.Threshold, got.Panic)
+	case got.Health.Outliers == nil || got.Health.Outliers.GatewayErrors != 3 || *got.Health.Outliers.MaxOut != 0.3:
+		t.Errorf("outliers: %+v", got.Health.Outliers)
+	}
+	if want := (spilling{strategy: "Hazl", band: policy.LoadBand{Low: 2, High: 8}}); w.spilling != want {
+		t.Errorf("the policy's overflow does not win over the annotation: %+v", w.spilling)
+	}
+	w = p.next(s, nil).pools[0]
+	if w.tuning.Algorithm != pick.PowerOfTwo || w.spilling.strategy != "Static" || w.tuning.Panic != nil {
+		t.Errorf("without policies: %+v, %+v", w.tuning, w.spilling)
+	}
+}
+
+func TestAClientIsKnownByItsPodAndByWhatItServes(t *testing.T) {
+	s := parse(t, "nodes a-1=a:4 b-1=b:4; service web ip=10.9.0.1; endpoints 10.1.0.1=a:1@a-1 10.1.0.2=b:1@b-1")
+	b := builder{
+		snapshot: s, policies: policy.NewSet(policy.Set{Pods: []policy.Pod{
+			{Namespace: "default", Name: "front", Node: "a-1", IPs: []string{"10.1.0.3", "fd00::3"}},
+			{Namespace: "default", Name: "far", Node: "b-1", IPs: []string{"10.1.0.4"}},
+			{Namespace: "default", Name: "host", Node: "a-1"},
+		}}),
+	}
+	b.client.Node, b.client.Zone = "a-1", "a"
+	var got []string
+	for _, c := range b.clients() {
+		got = append(got, fmt.Sprint(c.addr, " ", c.Namespace, " ", c.Serves))
+	}
+	want := []string{"10.1.0.1  [default/web]", "10.1.0.3 default []", "fd00::3 default []"}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
