@@ -244,7 +244,6 @@ func TestHashingAllocatesNothing(t *testing.T) {
 	for name, c := range hashing() {
 		endpoints := crowd(many(50))
 		p := newPicker(c, endpoints, new(turn)).(walker)
-		q := asks(0, avoid...)
 		endpoints[7].standing.Store(out)
 		q := asks(0, 1, 2)
 		if n := testing.AllocsPerRun(1000, func() {
