@@ -16,8 +16,15 @@ type Class struct {
 	Pods   []*Pod // sorted by namespace and name; empty for the endpoints of a service, which a Set does not know
 }
 
+// TellsApart tells whether any rule about the destination is about some clients only, zones aside: if not, ClassOf is empty
+// for everybody. It looks at no pod.
+func (s *Set) TellsApart(d Destination) bool {
+	return s != nil && len(s.indexed().tellingApart(d)) > 0
+}
+
 // Classes lists the classes of the set's pods, by ID. The endpoints of a service that a rule names as clients make a class
-// for that rule alone: which pods they are, ClassOf is told by Client.Serves. Clients of no class are not listed.
+// for that rule alone: which pods they are, ClassOf is told by Client.Serves. Clients of no class are not listed. It looks at
+// every pod of the set, so that it is for people's questions.
 func (s *Set) Classes(d Destination) []Class {
 	if s == nil {
 		return nil

@@ -62,6 +62,9 @@ func TestClassesGroupPodsByTheRulesAboutThem(t *testing.T) {
 	}
 	elsewhere := web
 	elsewhere.Service.Name = "third"
+	if !s.TellsApart(web) || s.TellsApart(elsewhere) || (*policy.Set)(nil).TellsApart(web) {
+		t.Error("TellsApart")
+	}
 	if classes := s.Classes(elsewhere); len(classes) != 0 {
 		t.Errorf("classes for a service that no rule is about: %v", classes)
 	}
