@@ -77,11 +77,21 @@ func (s *Set) ClassOf(c Client, d Destination) string {
 
 // tellingApart lists the positions of the rules about a destination, or about its routes, that tell clients apart.
 func (x *index) tellingApart(d Destination) []int {
-	found := x.about(d)
+	anywhere := topology.ServiceName{Name: d.Service.Name}
+	lists := [][]int{x.mesh, x.byNamespace[d.Service.Namespace], x.byService[d.Service], x.byService[anywhere]}
 	for _, route := range x.attached(d) {
-		found = append(found, x.byRoute[route.name()]...)
+		lists = append(lists, x.byRoute[route.name()])
 	}
-	return slices.DeleteFunc(found, func(i int) bool { return !x.rules[i].Clients.tellsApart() })
+	var found []int
+	for _, list := range lists {
+		for _, i := range list {
+			r := &x.rules[i]
+			if r.Clients.tellsApart() && (r.Target.isRoute() || r.Target.hasPort(d.Port)) {
+				found = append(found, i)
+			}
+		}
+	}
+	return found
 }
 
 func (x *index) classOf(s *Set, c *Client, apart []int) string {

@@ -24,10 +24,12 @@ func crowd() policy.Set {
 	cart.Origin.Dialect = policy.DialectMeshLoadBalancing
 	elsewhere := aboutWeb("elsewhere", algorithm(policy.Random))
 	elsewhere.Target.Name, elsewhere.Clients.Namespace = "other", "batch"
+	grpc := aboutWeb("grpc", algorithm(policy.Random))
+	grpc.Target.Section, grpc.Clients.Namespace = "grpc", "batch"
 	route := aboutRoute("route", "search", "", "q")
 	route.Clients.Namespaces = policy.Selector{{Key: "team", Operator: policy.Exists}}
 	return policy.Set{
-		Rules:      []policy.Rule{offline, batch, zoned, cart, elsewhere, route},
+		Rules:      []policy.Rule{offline, batch, zoned, cart, elsewhere, grpc, route},
 		Routes:     []policy.Route{search()},
 		Namespaces: map[string]policy.Labels{"red": {"team": "red"}},
 		Pods: []policy.Pod{
@@ -87,7 +89,7 @@ func TestClassOfKeepsItsNameWhenAConfIsEdited(t *testing.T) {
 }
 
 func TestClientsOfAClassInOneZoneHaveEqualSettings(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(100) {
 		g := newGenerator(seed)
 		s := policy.NewSet(g.set())
 		d := g.destination()

@@ -154,7 +154,7 @@ func (f *Failover) matches(to topology.Zone) bool {
 	case FailoverOnly:
 		return to != "" && slices.Contains(f.Zone, to)
 	case FailoverAnyExcept:
-		return to == "" || !slices.Contains(f.Zone, to)
+		return !slices.Contains(f.Zone, to)
 	case FailoverNone:
 		return false
 	default:

@@ -65,19 +65,27 @@ func TestPlaceRowsByZone(t *testing.T) {
 		{"K-41 disabled is false", policy.Locality{Disabled: new(false)}, "a", map[topology.Zone]string{"a": "home", "b": "tier 1"}},
 		{"K-42 S-40 disabled", policy.Locality{Disabled: new(true)}, "a", map[topology.Zone]string{"a": "home", "b": "home", "": "home"}},
 		{
-			"K-44 only the zone", policy.Locality{Failover: strict}, "a",
+			"K-44 only the zone",
+			policy.Locality{Failover: strict},
+			"a",
 			map[topology.Zone]string{"a": "home", "b": "excluded", "": "excluded"},
 		},
 		{
-			"K-50 the first rule that matches, K-51 without gaps", policy.Locality{Failover: ordered}, "a",
+			"K-50 the first rule that matches, K-51 without gaps",
+			policy.Locality{Failover: ordered},
+			"a",
 			map[topology.Zone]string{"a": "home", "b": "tier 1", "c": "tier 2", "lab": "excluded"},
 		},
 		{
-			"K-50 rules for the client's zone count", policy.Locality{Failover: ordered}, "z",
+			"K-50 rules for the client's zone count",
+			policy.Locality{Failover: ordered},
+			"z",
 			map[topology.Zone]string{"b": "tier 1", "c": "tier 2", "d": "tier 3", "lab": "excluded", "z": "home"},
 		},
 		{
-			"K-52 several zones in one rule", policy.Locality{Failover: []policy.Failover{to(policy.FailoverOnly, "b", "c")}}, "a",
+			"K-52 several zones in one rule",
+			policy.Locality{Failover: []policy.Failover{to(policy.FailoverOnly, "b", "c")}},
+			"a",
 			map[topology.Zone]string{"b": "tier 1", "c": "tier 1", "d": "excluded"},
 		},
 		{
@@ -91,7 +99,9 @@ func TestPlaceRowsByZone(t *testing.T) {
 			}}, "a", map[topology.Zone]string{"b": "tier 1", "c": "tier 2"},
 		},
 		{
-			"K-53 what no rule matches is excluded", policy.Locality{Failover: []policy.Failover{from(to(policy.FailoverAny), "x")}}, "a",
+			"K-53 what no rule matches is excluded",
+			policy.Locality{Failover: []policy.Failover{from(to(policy.FailoverAny), "x")}},
+			"a",
 			map[topology.Zone]string{"a": "home", "b": "excluded"},
 		},
 		{
@@ -100,7 +110,9 @@ func TestPlaceRowsByZone(t *testing.T) {
 			}}, "a", map[topology.Zone]string{"": "tier 2"},
 		},
 		{
-			"a client without a zone has its first tier at home", policy.Locality{Failover: ordered}, "",
+			"a client without a zone has its first tier at home",
+			policy.Locality{Failover: ordered},
+			"",
 			map[topology.Zone]string{"b": "home", "c": "tier 1", "": "tier 1", "lab": "excluded"},
 		},
 		{"an empty list of rules is no None", policy.Locality{Failover: []policy.Failover{}}, "a", map[topology.Zone]string{"b": "tier 1"}},
@@ -299,8 +311,11 @@ func TestHintsDecideTheHome(t *testing.T) {
 		{"others for a client without a zone", policy.Locality{}, hinted(""), in("b"), "tier 1"},
 		{"disabled", policy.Locality{Disabled: new(true)}, client, in("a"), "home"},
 		{
-			"another zone key has no hints", policy.Locality{ZoneKey: new("rack")},
-			policy.Spot{Hinted: true, Node: policy.Labels{"rack": "r"}}, policy.Spot{Node: policy.Labels{"rack": "r"}}, "home",
+			"another zone key has no hints",
+			policy.Locality{ZoneKey: new("rack")},
+			policy.Spot{Hinted: true, Node: policy.Labels{"rack": "r"}},
+			policy.Spot{Node: policy.Labels{"rack": "r"}},
+			"home",
 		},
 		{"affinity counts at home", policy.Locality{Affinity: []policy.Affinity{{Key: "kubernetes.io/hostname"}}}, client, hinted("b"), "home :1"},
 	} {
@@ -321,7 +336,7 @@ func TestAnotherClustersZoneIsNotTheClients(t *testing.T) {
 }
 
 func TestPlaceIsOneOfThree(t *testing.T) {
-	for seed := range uint64(5000) {
+	for seed := range uint64(1000) {
 		g := newGenerator(seed)
 		s := settingsOf(g.locality())
 		spot := func() policy.Spot {

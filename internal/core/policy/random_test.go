@@ -69,6 +69,7 @@ func (g generator) loadBalancer() policy.LoadBalancer {
 		})
 	case policy.Maglev:
 		b.Maglev = some(g, policy.MaglevConf{TableSize: some(g, one[uint64](g, 17, 251, 65537))})
+	default: // no block
 	}
 	return b
 }
@@ -204,6 +205,7 @@ func (g generator) rule(entry int) policy.Rule {
 		if r.Origin.Dialect.IsMesh() {
 			r.Target.Namespace = one(g, "", "shop")
 		}
+	default:
 	}
 	return r
 }

@@ -85,23 +85,28 @@ func TestK58RoutePolicies(t *testing.T) {
 		want  string
 	}{
 		"the route's rule overrides the service": {
-			search(), []policy.Rule{aboutWeb("s", hashing("service")), aboutRoute("r", "search", "by-query", "query")},
+			search(),
+			[]policy.Rule{aboutWeb("s", hashing("service")), aboutRoute("r", "search", "by-query", "query")},
 			"search#2=service search#by-query=query search#all=service",
 		},
 		"the route overrides all of its rules": {
-			search(), []policy.Rule{aboutWeb("s", hashing("service")), aboutRoute("r", "search", "", "query")},
+			search(),
+			[]policy.Rule{aboutWeb("s", hashing("service")), aboutRoute("r", "search", "", "query")},
 			"search#2=query search#by-query=query search#all=query",
 		},
 		"a rule's policy overrides the route's": {
-			search(), []policy.Rule{aboutWeb("s", hashing("service")), aboutRoute("a", "search", "", "route"), aboutRoute("r", "search", "by-query", "query")},
+			search(),
+			[]policy.Rule{aboutWeb("s", hashing("service")), aboutRoute("a", "search", "", "route"), aboutRoute("r", "search", "by-query", "query")},
 			"search#2=route search#by-query=query search#all=route",
 		},
 		"even a service policy for picked clients": {
-			search(), []policy.Rule{picky, aboutRoute("r", "search", "by-query", "query")},
+			search(),
+			[]policy.Rule{picky, aboutRoute("r", "search", "by-query", "query")},
 			"search#2=picky search#by-query=query search#all=picky",
 		},
 		"a list that is empty takes the hash away": {
-			search(), []policy.Rule{aboutWeb("s", hashing("service")), noHash},
+			search(),
+			[]policy.Rule{aboutWeb("s", hashing("service")), noHash},
 			"search#2=service search#by-query=none search#all=service",
 		},
 		"no policy about the route":  {search(), []policy.Rule{aboutWeb("s", hashing("service"))}, ""},

@@ -146,13 +146,15 @@ func (x *index) about(d Destination) []int {
 		}
 	}
 	slices.Sort(found)
-	return slices.Compact(found) // a service without a namespace is in both lists
+	return found
 }
 
 // hasPort tells whether the target's section, if it has one, is the port. No port has a name of digits alone.
 func (t *Target) hasPort(p topology.Port) bool {
 	return t.Section == "" || t.Section == p.Name || t.Section == strconv.Itoa(int(p.Port))
 }
+
+func (t *Target) isRoute() bool { return t.Kind == TargetHTTPRoute || t.Kind == TargetGRPCRoute }
 
 // Pod finds a pod; nil if it is not known.
 func (s *Set) Pod(namespace, name string) *Pod {

@@ -60,7 +60,7 @@ func HasRefused(findings []Finding) bool {
 // What only the written document shows, as blocks that no field of Conf stands for, is found by who reads it.
 func (c *Conf) Validate(x Context) []Finding {
 	v := &validator{dialect: x.Dialect}
-	if x.Target.Kind == TargetHTTPRoute || x.Target.Kind == TargetGRPCRoute {
+	if x.Target.isRoute() {
 		v.onlyHashPolicies(c)
 	} else {
 		v.loadBalancer(c)

@@ -37,7 +37,7 @@ func (v *validator) target(r *Rule) {
 		v.refuse(path+".name", "is another namespace: a policy may be about its own, %s", strconv.Quote(own))
 	case named && t.Namespace == "":
 		v.refuse(path+".namespace", "must not be empty")
-	case (t.Kind == TargetHTTPRoute || t.Kind == TargetGRPCRoute) && t.Namespace != own:
+	case t.isRoute() && t.Namespace != own:
 		v.refuse(path+".namespace", "is another namespace: a policy may be about routes of its own")
 	case named && t.Namespace != own && own != RootNamespace && r.Clients.Namespace != own:
 		v.refuse("clients", "must be those of namespace %s: a policy about another namespace's service is for its own clients",

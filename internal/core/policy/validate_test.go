@@ -311,12 +311,14 @@ func TestValidateRules(t *testing.T) {
 		rule policy.Rule
 		want string
 	}{
-		"sound":                          {rule(func(*policy.Rule) {}), ""},
-		"the conf is judged, too":        {rule(func(r *policy.Rule) { r.Conf = table(100) }), "loadBalancer.maglev.tableSize"},
-		"the mesh":                       {meshWide("p", policy.Conf{}), ""},
-		"the mesh, from elsewhere":       {target(policy.Target{Kind: policy.TargetMesh}), "targetRefs[0]"},
-		"the mesh, from its document":    {rule(func(r *policy.Rule) { r.Origin, r.Target = meshDoc, policy.Target{Kind: policy.TargetMesh} }), ""},
-		"a section of the mesh":          {rule(func(r *policy.Rule) { r.Origin, r.Target = meshDoc, policy.Target{Kind: policy.TargetMesh, Section: "x"} }), "targetRefs[0].sectionName"},
+		"sound":                       {rule(func(*policy.Rule) {}), ""},
+		"the conf is judged, too":     {rule(func(r *policy.Rule) { r.Conf = table(100) }), "loadBalancer.maglev.tableSize"},
+		"the mesh":                    {meshWide("p", policy.Conf{}), ""},
+		"the mesh, from elsewhere":    {target(policy.Target{Kind: policy.TargetMesh}), "targetRefs[0]"},
+		"the mesh, from its document": {rule(func(r *policy.Rule) { r.Origin, r.Target = meshDoc, policy.Target{Kind: policy.TargetMesh} }), ""},
+		"a section of the mesh": {rule(func(r *policy.Rule) {
+			r.Origin, r.Target = meshDoc, policy.Target{Kind: policy.TargetMesh, Section: "x"}
+		}), "targetRefs[0].sectionName"},
 		"its own namespace":              {target(policy.Target{Kind: policy.TargetNamespace, Namespace: "shop", Name: "shop"}), ""},
 		"another namespace":              {target(policy.Target{Kind: policy.TargetNamespace, Namespace: "bank", Name: "bank"}), "targetRefs[0].name"},
 		"a service without a name":       {target(policy.Target{Kind: policy.TargetService, Namespace: "shop"}), "targetRefs[0].name"},
@@ -448,8 +450,8 @@ func (f filler) fill(v reflect.Value) {
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return
 		}
-		for i := range v.NumField() {
-			f.fill(v.Field(i))
+		for _, field := range v.Fields() {
+			f.fill(field)
 		}
 	default:
 		panic("a kind that the model did not have: " + v.Kind().String())
