@@ -213,7 +213,19 @@ func TestConfigChangesUnderConcurrency(t *testing.T) {
 			Interval: millis(200), ServerErrors: 3, FailureRate: health.FailureRate{Threshold: 0.5, Hosts: 2},
 		}}},
 	}
-	lists := [][]pick.Target{targets(6), targets(12), levels(ready{3, 9}, ready{9, 9})}
+	for _, a := range pick.Algorithms() {
+		configs = append(configs, pick.Config{
+			Algorithm: a, TableSize: 251, MinRingSize: 64, SlowStart: &pick.SlowStart{Window: seconds(3), MinWeight: 0.1},
+		})
+	}
+	lists := [][]pick.Target{targets(6), targets(12), levels(ready{3, 9}, ready{9, 9}), targets(12), levels(ready{5, 9}, ready{8, 9})}
+	for i := range lists[3] {
+		t := &lists[3][i]
+		t.Weight, t.HashKey, t.Affinity, t.AffinityWeight = uint32(i), t.Addr.String()+"-", string(rune('a'+i%2)), uint32(1+i%2*9)
+	}
+	for i := range lists[4] {
+		lists[4][i].Weight = uint32(1 + i%3)
+	}
 	p := pick.NewPool(pick.Options{Zone: "zone-a", Random: rand.Uint64, Strategy: fixed{shares: []float64{0.6, 0.4}}})
 	p.Update(0, lists[0])
 	var clock atomic.Int64
