@@ -107,11 +107,13 @@ func build(files []file, o Options) (Result, error) {
 	for _, p := range problems {
 		r.report(p)
 	}
+	snapshot, set := topology.NewSnapshot(nodes, services, o.Costs), r.policySet()
+	r.strangers(&snapshot, set)
 	return Result{
-		Snapshot: topology.NewSnapshot(nodes, services, o.Costs),
+		Snapshot: snapshot,
 		Objects:  r.objects,
 		Problems: r.problems,
-		Policies: r.policySet(),
+		Policies: set,
 		Refused:  r.refused,
 		Skipped:  r.skipped,
 	}, errors.Join(broken...)

@@ -83,7 +83,7 @@ func (r *reader) meshDocument(d document, read *mesh.Document) {
 		})
 		return
 	}
-	r.places[ref] = d
+	r.places[ref], r.meshes[ref] = d, read
 	for _, f := range read.Findings {
 		if f.Refused {
 			r.refuse(d, ref, f)

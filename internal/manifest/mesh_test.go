@@ -271,3 +271,55 @@ func FuzzPolicies(f *testing.F) {
 		}
 	})
 }
+
+func TestZonesAndServicesThatAreNotThereAreNoted(t *testing.T) {
+	const objects = `{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: zone-a}},
+ status: {conditions: [{type: Ready, status: "True"}], allocatable: {cpu: "1"}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {ports: [{port: 80}]}}
+---
+`
+	const policies = `type: MeshLoadBalancing
+name: a
+spec:
+  targetRef:
+    kind: MeshService
+    name: web_shop_svc_80
+    # sees zone-a alone
+  to:
+  - targetRef: {kind: MeshService, name: web}
+    default:
+      localityAwareness:
+        crossZone:
+          failover:
+          - to: {type: Only, zones: [zone-a]}
+          - to: {type: Only, zones: [zone-a, zone-x]}
+  - targetRef:
+      kind: MeshService
+      name: wep_shop_svc_80
+    default: {}
+---
+apiVersion: weir.dev/v1alpha1
+kind: LoadBalancingPolicy
+metadata: {name: b, namespace: shop}
+spec:
+  targetRefs:
+  - {group: "", kind: Service, name: web}
+  - {group: "", kind: Service, name: wob}
+  clients:
+    zones: [zone-a, zone-y]
+`
+	const want = `problem stdin:20: MeshLoadBalancing a: spec.to[0].default.localityAwareness.crossZone.failover[1].to.zones[1]: there is no zone "zone-x"
+problem stdin:34: LoadBalancingPolicy shop/b: spec.clients.zones[1]: there is no zone "zone-y"
+problem stdin:21: MeshLoadBalancing a: spec.to[1].targetRef: there is no service shop/wep: did you mean shop/web?
+problem stdin:32: LoadBalancingPolicy shop/b: spec.targetRefs[1]: there is no service shop/wob: did you mean shop/web?
+`
+	r := read(t, objects+policies)
+	r.Policies.Rules = nil
+	if diff := cmp.Diff(want, renderPolicies(r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if r := read(t, policies); len(r.Problems) != 0 {
+		t.Errorf("alone, the policies name what may be: %s", renderPolicies(r))
+	}
+}

@@ -28,11 +28,15 @@ type reader struct {
 	options    mesh.Options
 	rules      []policy.Rule
 	refused    []policy.Origin
+	meshes     map[convert.Ref]*mesh.Document
 	namespaces []*corev1.Namespace
 }
 
 func newReader(o mesh.Options) *reader {
-	return &reader{places: make(map[convert.Ref]document), skipped: make(map[string]int), options: o}
+	return &reader{
+		places: make(map[convert.Ref]document), skipped: make(map[string]int),
+		options: o, meshes: make(map[convert.Ref]*mesh.Document),
+	}
 }
 
 // report adds a problem with the place of its object and field.

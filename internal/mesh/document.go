@@ -37,7 +37,17 @@ type Finding struct {
 type Document struct {
 	Origin   policy.Origin // of the first entry
 	Rules    []policy.Rule // one for each entry of spec.to, in that order; none if the document is refused
-	Findings []Finding     // in the order of their paths' appearance, as far as it is known
+	Findings []Finding     // in the order in which they were found
+
+	paths []map[string]string // of each entry, see entry
+}
+
+// Path gives the document's path for one of the model's, as policy.Note has it, about an entry of spec.to.
+func (d *Document) Path(entry int, path string) string {
+	if entry < 0 || entry >= len(d.paths) {
+		return ""
+	}
+	return translate(d.paths[entry], path)
 }
 
 // Refused tells whether the document does not count.
@@ -58,7 +68,7 @@ func Parse(data []byte, o Options) Document {
 	} else {
 		p.refuse("", "the text is no JSON")
 	}
-	d := Document{Origin: p.origin, Findings: p.findings}
+	d := Document{Origin: p.origin, Findings: p.findings, paths: p.paths}
 	if !d.Refused() {
 		d.Rules = p.rules
 	}
@@ -70,6 +80,7 @@ type parser struct {
 	options  Options
 	origin   policy.Origin
 	rules    []policy.Rule
+	paths    []map[string]string // of each entry
 	findings []Finding
 }
 
@@ -137,6 +148,7 @@ func (p *parser) spec(spec *mapping) {
 		clients.spell(&e)
 		e.read(item)
 		p.rules = append(p.rules, e.rule)
+		p.paths = append(p.paths, e.spelled)
 	}
 }
 
@@ -154,13 +166,13 @@ func (e *entry) spell(path string, v value) { e.spelled[path] = v.path }
 
 // translate gives the document's path for one of the model's: that of the longest part which is known, and the rest as it
 // is.
-func (e *entry) translate(path string) string {
+func translate(spelled map[string]string, path string) string {
 	for end := len(path); end > 0; end = strings.LastIndexAny(path[:end], ".[") {
-		if known, ok := e.spelled[path[:end]]; ok {
+		if known, ok := spelled[path[:end]]; ok {
 			return known + path[end:]
 		}
 	}
-	return e.spelled[""]
+	return spelled[""]
 }
 
 func (e *entry) read(item value) {

@@ -10,7 +10,7 @@ import (
 // What is wrong with the clients, which all entries share, is told once.
 func (e *entry) validate() {
 	for _, f := range e.rule.Validate() {
-		found := Finding{Path: e.translate(f.Path), Message: f.Message, Refused: f.Severity == policy.Refused}
+		found := Finding{Path: translate(e.spelled, f.Path), Message: f.Message, Refused: f.Severity == policy.Refused}
 		if !slices.Contains(e.findings, found) {
 			e.findings = append(e.findings, found)
 		}

@@ -108,3 +108,36 @@ func TestRulesNameTheirDialect(t *testing.T) {
 		t.Error("an object of the API server is no document of a mesh")
 	}
 }
+
+func TestPathsOfTheModelAreToldInTheDocumentsSpelling(t *testing.T) {
+	d := parse(t, `
+type: MeshLoadBalancing
+name: a
+targetRef: {kind: MeshServiceSubset, name: web, tags: {kuma.io/zone: a}}
+to:
+- targetRef: {kind: MeshService, name: b}
+  default:
+    loadBalancer: {type: RingHash, ringHash: {hashPolicies: [{type: SourceIP}]}}
+    localityAwareness: {matchers: [{tagEqual: {name: kuma.io/zone, value: a}}]}
+    appendLocalityAwareness: {matchers: [{tagEqual: {name: kuma.io/zone, value: b}}]}
+`, mesh.Options{})
+	for path, want := range map[string]string{
+		"targetRefs[0]":                 "to[0].targetRef",
+		"clients.zones[0]":              "targetRef.tags[kuma.io/zone]",
+		"clients.service":               "targetRef.name",
+		"hashPolicies[0]":               "to[0].default.loadBalancer.ringHash.hashPolicies[0]",
+		"loadBalancer.ringHash":         "to[0].default.loadBalancer.ringHash",
+		"loadBalancer.type":             "to[0].default.loadBalancer.type",
+		"locality.weights[0].value":     "to[0].default.localityAwareness.matchers[0].tagEqual.value",
+		"locality.weights[1].weight":    "to[0].default.appendLocalityAwareness.matchers[0].weight",
+		"outlierDetection.interval":     "to[0].default",
+		"locality.failover[0].to.zones": "to[0].default.localityAwareness.failover[0].to.zones",
+	} {
+		if got := d.Path(0, path); got != want {
+			t.Errorf("%s: want %s, got %s", path, want, got)
+		}
+	}
+	if got := d.Path(1, "locality"); got != "" {
+		t.Errorf("want nothing for an entry that is not there, got %s", got)
+	}
+}

@@ -1,0 +1,73 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/convert"
+)
+
+// strangers reports the zones and services that policies name and that are not among the objects, where there are any of
+// their kind. Such a policy counts all the same: what it names may come.
+func (r *reader) strangers(s *topology.Snapshot, set *policy.Set) {
+	n := noter{reader: r, seen: make(map[convert.Problem]bool)}
+	for _, note := range set.UnknownZones(s.Zones()) {
+		n.note(note)
+	}
+	if len(s.Services) == 0 {
+		return
+	}
+	for i := range set.Rules {
+		rule := &set.Rules[i]
+		if k := rule.Target.Kind; k == policy.TargetService || k == policy.TargetServiceImport {
+			name := topology.ServiceName{Namespace: rule.Target.Namespace, Name: rule.Target.Name}
+			n.service(s, rule, fmt.Sprintf("targetRefs[%d]", rule.Origin.Entry), name)
+		}
+		if name := rule.Clients.Service; name != nil {
+			n.service(s, rule, "clients.service", *name)
+		}
+	}
+}
+
+// noter reports what is to be noted about rules, once where several rules share it.
+type noter struct {
+	*reader
+	seen map[convert.Problem]bool
+}
+
+// service reports a service that is not there; one without a namespace is in any.
+func (n *noter) service(s *topology.Snapshot, rule *policy.Rule, path string, name topology.ServiceName) {
+	names := make([]string, 0, len(s.Services))
+	for _, svc := range s.Services {
+		names = append(names, svc.ServiceName.String())
+	}
+	there := slices.ContainsFunc(s.Services, func(svc *topology.Service) bool {
+		return svc.Name == name.Name && (name.Namespace == "" || name.Namespace == svc.Namespace)
+	})
+	if there {
+		return
+	}
+	wanted := name.String()
+	if name.Namespace == "" {
+		wanted = name.Name
+	}
+	n.note(policy.Note{Path: path, Origin: rule.Origin, Message: fmt.Sprintf("there is no service %s: did you mean %s?",
+		wanted, topology.Near(name.String(), names)[0])})
+}
+
+func (n *noter) note(note policy.Note) {
+	o := note.Origin
+	p := convert.Problem{
+		Object: convert.Ref{Kind: string(o.Dialect), Namespace: o.Namespace, Name: o.Name},
+		Field:  "spec." + note.Path, Message: note.Message,
+	}
+	if d, ok := n.meshes[p.Object]; ok {
+		p.Field = d.Path(o.Entry, note.Path)
+	}
+	if !n.seen[p] {
+		n.seen[p] = true
+		n.report(p)
+	}
+}
