@@ -24,8 +24,8 @@ const controllerLong = `Plan the services of a cluster and write the hints of th
 agents follow. With --manage=weir these are the services that carry the label weir.dev/distribution. Of several replicas
 one writes; all answer the webhook, which puts the hints on slices as others write them.
 
-It writes hints, the annotation weir.dev/hints on the slices that have them, the conditions weir.dev/* of Services, and
-events.
+It writes hints, the annotation weir.dev/hints on the slices that have them, the conditions weir.dev/* of Services, the
+status of LoadBalancingPolicies, and events.
 
 --cleanup takes all of that back but the events, and ends: with status 0 if nothing is left. It first takes the webhooks
 out of the configuration --webhook-configuration, because they would put the hints back (deploy weir again to have them
@@ -66,6 +66,7 @@ type controllerFlags struct {
 	health     string
 	admin      string
 	profiling  bool
+	policies   bool
 	cleanup    bool
 	dryRun     bool
 	output     string
@@ -101,6 +102,8 @@ func (f *controllerFlags) services() flagGroup {
 		"with --manage=all, distribution mode of services that ask for none: "+modeNames())
 	f.reading.addCosts(g)
 	g.Var(f.gates, "feature-gates", gatesUsage)
+	g.BoolVar(&f.policies, "policies", true,
+		"write what becomes of LoadBalancingPolicies to their status, and which are attached to a Service to that")
 	return g
 }
 
@@ -210,7 +213,7 @@ func (f *controllerFlags) control(ctx context.Context, config *rest.Config, o co
 // resolve checks the flags and makes the controller's options of them.
 func (f *controllerFlags) resolve() (control.Options, error) {
 	o := control.Options{
-		LeaderElection: f.election, Workers: f.workers, MetricsAddress: f.metrics, HealthAddress: f.health,
+		LeaderElection: f.election, Workers: f.workers, Policies: f.policies, MetricsAddress: f.metrics, HealthAddress: f.health,
 	}
 	var err error
 	if o.Feed, err = f.feed(); err != nil {

@@ -127,6 +127,7 @@ func (f *controllerFlags) clean(c *cobra.Command, config *rest.Config, options c
 			_, _ = fmt.Fprintf(w, "%s: %s %s\n", r.Object, verb, r.What) // the summary reports
 		},
 	})
-	_, printed := fmt.Fprintf(w, "%s what weir wrote to %d EndpointSlices and %d Services\n", verb, done.Slices, done.Services)
+	_, printed := fmt.Fprintf(w, "%s what weir wrote to %d EndpointSlices, %d Services and %d LoadBalancingPolicies\n",
+		verb, done.Slices, done.Services, done.Policies)
 	return errors.Join(err, printed)
 }

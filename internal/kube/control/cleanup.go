@@ -20,6 +20,7 @@ import (
 
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/attach"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/hints"
 	"github.com/weir-lb/weir/internal/kube/plans"
@@ -58,11 +59,11 @@ type Removal struct {
 
 // Cleaned is what a cleanup did.
 type Cleaned struct {
-	Slices, Services, Webhooks int
+	Slices, Services, Policies, Webhooks int
 }
 
-// Cleanup takes everything back that weir wrote to a cluster: hints and marks on EndpointSlices, and conditions on
-// Services. The webhook is disarmed first, because it would put the hints back. Nothing is deleted. It goes on after an
+// Cleanup takes everything back that weir wrote to a cluster: hints and marks on EndpointSlices, conditions on Services, and
+// its entries in the status of load-balancing policies. The webhook is disarmed first, because it would put the hints back. Nothing is deleted. It goes on after an
 // error, and looks again until it finds nothing.
 //
 // Errors: a controller that still leads; what is left after several attempts.
@@ -85,6 +86,7 @@ type cleaner struct {
 	client   client.Client
 	cluster  kubernetes.Interface
 	reporter *status.Reporter
+	attached *attach.Clearer
 	cleaned  Cleaned
 }
 
@@ -107,7 +109,13 @@ func newCleaner(config *rest.Config, o CleanupOptions) (*cleaner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cleaner{options: o, client: c, cluster: cluster, reporter: reporter}, nil
+	policies, err := attach.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return &cleaner{
+		options: o, client: c, cluster: cluster, reporter: reporter, attached: attach.NewClearer(policies, cluster.CoreV1()),
+	}, nil
 }
 
 // untilNothingIsLeft goes through everything until a pass finds nothing.
@@ -133,7 +141,7 @@ func (c *cleaner) untilNothingIsLeft(ctx context.Context) error {
 // pass goes through everything once, and gives how many things of weir's it found.
 func (c *cleaner) pass(ctx context.Context) (found int, err error) {
 	var errs []error
-	for _, step := range []func(context.Context) (int, error){c.disarm, c.stripSlices, c.clearServices} {
+	for _, step := range []func(context.Context) (int, error){c.disarm, c.stripSlices, c.clearServices, c.clearPolicies} {
 		n, err := step(ctx)
 		found += n
 		errs = append(errs, err)
@@ -200,16 +208,41 @@ func (c *cleaner) clearServices(ctx context.Context) (found int, err error) {
 	err = paged(ctx, c.client, new(corev1.ServiceList), func(list *corev1.ServiceList) {
 		for i := range list.Items {
 			s := &list.Items[i]
-			if meta.FindStatusCondition(s.Status.Conditions, api.ConditionAccepted) == nil &&
-				meta.FindStatusCondition(s.Status.Conditions, api.ConditionProgrammed) == nil {
+			isReported := meta.FindStatusCondition(s.Status.Conditions, api.ConditionAccepted) != nil ||
+				meta.FindStatusCondition(s.Status.Conditions, api.ConditionProgrammed) != nil
+			isMarked := c.attached.IsMarked(s)
+			if !isReported && !isMarked {
 				continue
 			}
 			found++
 			r := Removal{Object: "Service " + s.Namespace + "/" + s.Name, What: "weir's conditions"}
-			errs = append(errs, c.remove(r, &c.cleaned.Services, func() error { return c.reporter.Clear(ctx, s) }))
+			errs = append(errs, c.remove(r, &c.cleaned.Services, func() error {
+				var one, other error
+				if isReported {
+					one = c.reporter.Clear(ctx, s)
+				}
+				if isMarked {
+					other = c.attached.Service(ctx, s)
+				}
+				return errors.Join(one, other)
+			}))
 		}
 	})
 	return found, errors.Join(append(errs, err)...)
+}
+
+// clearPolicies takes weir's entries out of the status of every policy.
+func (c *cleaner) clearPolicies(ctx context.Context) (found int, err error) {
+	list, err := c.attached.Policies(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list policies: %w", err)
+	}
+	var errs []error
+	for _, p := range list {
+		r := Removal{Object: "LoadBalancingPolicy " + p.Namespace + "/" + p.Name, What: "weir's part of the status"}
+		errs = append(errs, c.remove(r, &c.cleaned.Policies, func() error { return c.attached.Policy(ctx, p) }))
+	}
+	return len(list), errors.Join(errs...)
 }
 
 // remove does one removal, counts it and tells of it. An object that is gone needs none.

@@ -10,12 +10,15 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientfake "k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/api/v1alpha1"
+	"github.com/weir-lb/weir/internal/kube/attach"
 	"github.com/weir-lb/weir/internal/kube/status"
 )
 
@@ -52,10 +55,30 @@ func newTestCleaner(t *testing.T, intercept interceptor.Funcs) (*cleaner, *[]str
 	}
 	objects := fake.NewClientBuilder().WithInterceptorFuncs(intercept).WithObjects(
 		hinted("ours", map[string]string{api.AnnotationHints: "Balanced"}), hinted("theirs", nil)).Build()
-	return &cleaner{options: o, client: objects, cluster: set, reporter: reporter}, &lines
+	attached := attach.NewClearer(fakePolicies(t), set.CoreV1())
+	return &cleaner{options: o, client: objects, cluster: set, reporter: reporter, attached: attached}, &lines
+}
+
+// fakePolicies has a policy whose status weir and somebody else wrote, and one that nobody looked at.
+func fakePolicies(t *testing.T) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	policy := func(name string, controllers ...string) client.Object {
+		p := &v1alpha1.LoadBalancingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		for _, c := range controllers {
+			p.Status.Ancestors = append(p.Status.Ancestors, v1alpha1.PolicyAncestorStatus{ControllerName: c})
+		}
+		return p
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(new(v1alpha1.LoadBalancingPolicy)).
+		WithObjects(policy("told", api.ControllerName, "example.com/other"), policy("new")).Build()
 }
 
 const (
+	policyGoes  = "LoadBalancingPolicy shop/told: weir's part of the status"
 	oursGoes    = "EndpointSlice shop/ours: hints and the annotation weir.dev/hints"
 	webhookGoes = "MutatingWebhookConfiguration weir-hints: webhooks"
 )
@@ -65,7 +88,7 @@ func TestACleanupTakesBackWhatIsMarkedAndNothingElse(t *testing.T) {
 	if err := c.untilNothingIsLeft(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{webhookGoes, oursGoes}, *lines); diff != "" {
+	if diff := cmp.Diff([]string{webhookGoes, oursGoes, policyGoes}, *lines); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	var list discoveryv1.EndpointSliceList
@@ -92,10 +115,10 @@ func TestADryRunOfACleanupWritesNothing(t *testing.T) {
 		},
 	})
 	c.options.DryRun = true
-	if found, err := c.pass(t.Context()); err != nil || found != 2 {
+	if found, err := c.pass(t.Context()); err != nil || found != 3 {
 		t.Errorf("found %d, %v", found, err)
 	}
-	if diff := cmp.Diff([]string{webhookGoes, oursGoes}, *lines); diff != "" {
+	if diff := cmp.Diff([]string{webhookGoes, oursGoes, policyGoes}, *lines); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -114,7 +137,7 @@ func TestACleanupGoesOnAfterAnErrorAndTriesAgain(t *testing.T) {
 		if err := c.untilNothingIsLeft(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{webhookGoes, oursGoes + " stays", oursGoes + " stays", oursGoes}, *lines); diff != "" {
+		if diff := cmp.Diff([]string{webhookGoes, oursGoes + " stays", policyGoes, oursGoes + " stays", oursGoes}, *lines); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/weir-lb/weir/internal/kube/attach"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/plans"
 	"github.com/weir-lb/weir/internal/kube/status"
@@ -181,8 +182,26 @@ func (c *Controller) add(r *reconciler, o Options) error {
 		c.manager.AddReadyzCheck("plans", func(*http.Request) error { return c.Ready() }),
 		c.manager.AddHealthzCheck("ping", healthz.Ping),
 	)
+	if err == nil && o.Policies {
+		err = c.addAttacher(o)
+	}
 	if err != nil || o.Webhook == nil {
 		return err
 	}
 	return webhook.Add(c.manager, c.book, *o.Webhook)
+}
+
+// addAttacher has the leader tell what becomes of policies. It writes with a rate of its own, as large as the slices'.
+func (c *Controller) addAttacher(o Options) error {
+	config := rest.CopyConfig(c.manager.GetConfig())
+	if config.QPS == 0 {
+		config.QPS, config.Burst = defaultPerSecond, defaultBurst
+	}
+	a, err := attach.New(attach.Options{
+		Config: config, States: c.feed.States(), Events: c.manager.GetEventRecorder("weir"), Logger: o.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	return c.manager.Add(a)
 }

@@ -30,6 +30,8 @@ type Options struct {
 	LeaderElection LeaderElection
 	// Webhook puts the plan's hints on slices as they are written by others; nil: nothing does.
 	Webhook *webhook.Options
+	// Policies has the leader write what becomes of load-balancing policies.
+	Policies bool
 	// Workers is how many services are looked at in parallel; 0: DefaultWorkers.
 	Workers int
 	// MetricsAddress is where /metrics is served over TLS, to those whom the API server lets see it; empty: nowhere.
