@@ -4,6 +4,8 @@
 // and says so in the status. Nil means that the policy says nothing about a field, so that a weaker policy or the default
 // counts. The package decides nothing.
 //
+// Rules say size(x) == 0 for the empty text, because gofmt makes a typographic quote of two single ones in a comment.
+//
 // +kubebuilder:object:generate=true
 // +groupName=weir.dev
 package v1alpha1

@@ -102,7 +102,7 @@ type LoadBalancingPolicySpec struct {
 
 // TargetRef names a destination.
 //
-// +kubebuilder:validation:XValidation:rule="self.group == ” && self.kind in ['Service', 'Namespace'] || self.group == 'multicluster.x-k8s.io' && self.kind == 'ServiceImport' || self.group == 'weir.dev' && self.kind == 'Mesh' || self.group == 'gateway.networking.k8s.io' && self.kind in ['HTTPRoute', 'GRPCRoute']",message="want Service or Namespace of the group \"\", ServiceImport of multicluster.x-k8s.io, Mesh of weir.dev, HTTPRoute or GRPCRoute of gateway.networking.k8s.io",fieldPath=".kind"
+// +kubebuilder:validation:XValidation:rule="size(self.group) == 0 && self.kind in ['Service', 'Namespace'] || self.group == 'multicluster.x-k8s.io' && self.kind == 'ServiceImport' || self.group == 'weir.dev' && self.kind == 'Mesh' || self.group == 'gateway.networking.k8s.io' && self.kind in ['HTTPRoute', 'GRPCRoute']",message="want Service or Namespace of the group \"\", ServiceImport of multicluster.x-k8s.io, Mesh of weir.dev, HTTPRoute or GRPCRoute of gateway.networking.k8s.io",fieldPath=".kind"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'Mesh' || self.name == 'default'",message="the Mesh is called default",fieldPath=".name"
 // +kubebuilder:validation:XValidation:rule="!has(self.sectionName) || !(self.kind in ['Mesh', 'Namespace'])",message="a Mesh or a Namespace has no sections",fieldPath=".sectionName"
 // +kubebuilder:validation:XValidation:rule="!has(self.__namespace__) || self.kind in ['Service', 'ServiceImport']",message="only a Service or a ServiceImport may be in another namespace",fieldPath=".namespace"
