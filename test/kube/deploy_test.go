@@ -119,6 +119,9 @@ func TestTheRolesLetWeirDoItsWorkAndNothingBesides(t *testing.T) {
 		events, slices = "events.events.k8s.io", "endpointslices.discovery.k8s.io"
 		leases         = "leases.coordination.k8s.io"
 		webhooks       = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+		policies       = "loadbalancingpolicies.weir.dev"
+		verdicts       = "loadbalancingpolicies/status.weir.dev"
+		routes         = "httproutes.gateway.networking.k8s.io"
 	)
 	for _, may := range []struct {
 		account, verb, resource, namespace, name string
@@ -150,6 +153,17 @@ func TestTheRolesLetWeirDoItsWorkAndNothingBesides(t *testing.T) {
 		{"controller", "patch", webhooks, "", "weir-hints", true},
 		{"controller", "patch", webhooks, "", "other", false},
 		{"controller", "list", webhooks, "", "", false},
+		{"controller", "watch", policies, "", "", true},
+		{"controller", "watch", routes, "", "", true},
+		{"controller", "patch", verdicts, "shop", "", true},
+		{"controller", "patch", policies, "shop", "", false},
+		{"agent", "watch", policies, "", "", true},
+		{"agent", "watch", routes, "", "", true},
+		{"agent", "watch", "pods", "", "", true},
+		{"agent", "watch", "namespaces", "", "", true},
+		{"agent", "patch", verdicts, "shop", "", false},
+		{"cleanup", "patch", verdicts, "shop", "", true},
+		{"cleanup", "patch", policies, "shop", "", false},
 		{"agent", "watch", "services", "", "", true},
 		{"agent", "watch", "nodes", "", "", true},
 		{"agent", "watch", slices, "", "", true},

@@ -357,7 +357,7 @@ func TestTheResourceMayBeInstalledLater(t *testing.T) {
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return nil
 		}
-		return fmt.Errorf("listing it gives %v", err)
+		return errors.Join(errors.New("it is not refused"), err)
 	})
 	crew.start("one")
 	crew.leader()
