@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -53,8 +54,12 @@ func (n *noter) service(s *topology.Snapshot, rule *policy.Rule, path string, na
 	if name.Namespace == "" {
 		wanted = name.Name
 	}
-	n.note(policy.Note{Path: path, Origin: rule.Origin, Message: fmt.Sprintf("there is no service %s: did you mean %s?",
-		wanted, topology.Near(name.String(), names)[0])})
+	message := "there is no service " + wanted
+	near := topology.Near(name.String(), names)[0]
+	if namespace, service, _ := strings.Cut(near, "/"); namespace == name.Namespace || service == name.Name {
+		message += ": did you mean " + near + "?"
+	}
+	n.note(policy.Note{Path: path, Origin: rule.Origin, Message: message})
 }
 
 func (n *noter) note(note policy.Note) {
