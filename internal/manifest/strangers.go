@@ -42,7 +42,7 @@ type noter struct {
 func (n *noter) service(s *topology.Snapshot, rule *policy.Rule, path string, name topology.ServiceName) {
 	names := make([]string, 0, len(s.Services))
 	for _, svc := range s.Services {
-		names = append(names, svc.ServiceName.String())
+		names = append(names, svc.String())
 	}
 	there := slices.ContainsFunc(s.Services, func(svc *topology.Service) bool {
 		return svc.Name == name.Name && (name.Namespace == "" || name.Namespace == svc.Namespace)
