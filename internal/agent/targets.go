@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -185,9 +186,7 @@ func (b *builder) costsFor(s *policy.Settings) topology.Costs {
 		costs = topology.DefaultCosts()
 	}
 	pairs := make(map[topology.ZonePair]topology.Cost, len(costs.Pairs)+len(s.Locality.Costs))
-	for pair, cost := range costs.Pairs {
-		pairs[pair] = cost
-	}
+	maps.Copy(pairs, costs.Pairs)
 	for _, c := range s.Locality.Costs {
 		pairs[topology.ZonePair{From: c.From, To: c.To}] = topology.Cost(c.Cost)
 	}

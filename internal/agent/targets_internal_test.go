@@ -46,8 +46,6 @@ func ruled(l policy.Locality) []policy.Rule {
 	}}
 }
 
-func pointer[T any](v T) *T { return &v }
-
 func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 	const nodes = "nodes a-1=eu/a:4 b-1=eu/b:4 c-1=eu/c:4; "
 	type zones = []topology.Zone
@@ -76,10 +74,10 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 			service: "endpoints a:1>a b:1>a b:1>b", want: "a home, b tier 0 $1, b tier 0 $1",
 		},
 		"locality disabled: all are home, whatever hints say": {
-			service: "endpoints a:1>a b:1>b", rules: ruled(policy.Locality{Disabled: pointer(true)}), want: "a home, b home $1",
+			service: "endpoints a:1>a b:1>b", rules: ruled(policy.Locality{Disabled: new(true)}), want: "a home, b home $1",
 		},
 		"a policy turns locality on in mode Disabled": {
-			service: "mode=Disabled; endpoints a:1 b:1", rules: ruled(policy.Locality{Disabled: pointer(false)}),
+			service: "mode=Disabled; endpoints a:1 b:1", rules: ruled(policy.Locality{Disabled: new(false)}),
 			want: "a home, b tier 1 $1",
 		},
 		"failover none: other zones are no targets": {
@@ -118,11 +116,11 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 			want:    "a home kubernetes.io/hostname=a-1*9, a home *1, b tier 1 $1",
 		},
 		"unready ones count where a threshold is set": {
-			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{FailoverThreshold: pointer(70.0)}),
+			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{FailoverThreshold: new(70.0)}),
 			want: "a home, a home unready, b tier 1 unready $1",
 		},
 		"unready ones do not count otherwise": {
-			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{Disabled: pointer(false)}), want: "a home",
+			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{Disabled: new(false)}), want: "a home",
 		},
 		"costs of the policy come before those of the cluster": {
 			service: "endpoints a:1 b:1 c:1",
@@ -206,17 +204,17 @@ func TestEndpointsAreHashedByWhatThePolicyNames(t *testing.T) {
 
 func TestSettingsBecomeAPoolsConfig(t *testing.T) {
 	rules := ruled(policy.Locality{
-		FailoverThreshold: pointer(70.0),
+		FailoverThreshold: new(70.0),
 		Overflow:          policy.Overflow{LoadBand: &policy.LoadBand{Low: 2, High: 8}},
 	})
 	conf := &rules[0].Conf
 	conf.LoadBalancer = &policy.LoadBalancer{Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{
-		ChoiceCount: pointer(8), ActiveRequestBias: pointer(0.0),
+		ChoiceCount: new(8), ActiveRequestBias: new(0.0),
 	}}
 	conf.SlowStart = &policy.SlowStart{Window: 30 * time.Second}
-	conf.PanicThreshold = pointer(0.0)
+	conf.PanicThreshold = new(0.0)
 	conf.OutlierDetection = &policy.OutlierDetection{
-		MaxEjectionPercent: pointer(30.0), Consecutive: &policy.Consecutive{GatewayErrors: pointer(3)},
+		MaxEjectionPercent: new(30.0), Consecutive: &policy.Consecutive{GatewayErrors: new(3)},
 	}
 	p := newPlanner()
 	s := parse(t, "nodes a:4; service web ip=10.9.0.1 strategy=Static; endpoints a:1")
