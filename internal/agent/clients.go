@@ -38,7 +38,7 @@ func (b *builder) classes(svc *topology.Service, port topology.Port) []class {
 	if len(b.policies.Rules) == 0 {
 		return []class{first}
 	}
-	isByClient := len(b.policies.Classes(to)) > 0
+	isByClient := b.policies.TellsApart(to)
 	if !isByClient && len(measures(&first.settings)) == 0 {
 		return []class{first}
 	}
