@@ -56,6 +56,8 @@ type agentFlags struct {
 	cluster   clusterFlags
 	config    agent.Config
 	nodes     string
+	pods      string
+	policies  bool
 	serves    string
 	zone      string
 	hints     string
@@ -95,6 +97,9 @@ func (f *agentFlags) node() flagGroup {
 	g.StringVar(&f.zone, "zone", "", "take this zone instead of the node's own; the node need not exist then")
 	g.StringVar(&f.nodes, "nodes", "",
 		"which nodes to know: own (this one; needs native hints) or all (default: own in a cluster with native hints, else all)")
+	g.StringVar(&f.pods, "pods", "",
+		"which pods of a cluster to know, for policies that select clients or ask for labels of endpoints: none, own (those "+
+			"of this node) or all (default: own)")
 	g.StringVar(&f.serves, "serve", "",
 		"which services to serve: labelled (given to weir by service.kubernetes.io/service-proxy-name=weir, or mapped) or all "+
 			"(default: labelled in a cluster, all with -f)")
@@ -108,6 +113,7 @@ func (f *agentFlags) balancing() flagGroup {
 	g.StringVar(&f.hints, "hints", "",
 		"whose hints decide what the node may use: plan (weir's own) or native (those on the EndpointSlices) "+
 			"(default: native in a cluster, plan with -f)")
+	g.BoolVar(&f.policies, "policies", true, "follow the LoadBalancingPolicies of the cluster; those of manifests always are")
 	g.StringVar(&f.config.Strategy, "strategy", agent.DefaultStrategy,
 		"overflow strategy of services that ask for none, and that no policy is about: "+strings.Join(overflow.Names(), ", "))
 	g.StringVar(&f.config.Algorithm, "algorithm", string(pick.PowerOfTwo),
@@ -327,7 +333,7 @@ func (f *agentFlags) scope(c *agent.Config) error {
 	}
 	c.OneNode = f.nodes == nodesOwn
 	c.Partial = f.serves != servesAll
-	return nil
+	return f.scopePods()
 }
 
 // zeroIsNone gives a 0 the meaning that it has in a flag, none. In a config it asks for the default, which a flag has

@@ -17,8 +17,10 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/weir-lb/weir/internal/agent"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
+	kubepolicies "github.com/weir-lb/weir/internal/kube/policies"
 	"github.com/weir-lb/weir/internal/latest"
 	"github.com/weir-lb/weir/internal/ops"
 )
@@ -28,9 +30,10 @@ const previewPatience = 30 * time.Second
 
 // following is a cluster that is followed.
 type following struct {
-	server string
-	cache  cache.Cache
-	feed   *kubefeed.Feed
+	server   string
+	cache    cache.Cache
+	feed     *kubefeed.Feed
+	policies *kubepolicies.Follower // nil: they are not followed
 }
 
 // runCluster serves the services of a cluster until the command's context ends.
@@ -43,22 +46,26 @@ func (f *agentFlags) runCluster(c *cobra.Command, config agent.Config, logger *s
 	c.SilenceUsage = true
 	logClients(logger)
 	if f.dryRun {
-		s, err := cluster.first(c.Context())
+		s, set, err := cluster.first(c.Context())
 		if err != nil {
 			return err
 		}
 		offered := f.offer(&config).of(&s.Snapshot)
-		return f.previewCluster(c, config, &offered)
+		return f.previewCluster(c, config, &offered, set)
 	}
 	f.logStart(c, logger)
-	logger.Info("following the cluster", "server", cluster.server, "hints", config.Hints, "nodes", f.nodes, "serve", f.serves)
-	return ops.Run(c.Context(),
-		ops.Part{Name: "watch", Run: cluster.cache.Start},
-		ops.Part{Name: "feed", Run: cluster.feed.Run},
-		ops.Part{Name: "serve", Run: func(ctx context.Context) error {
-			return f.serveCluster(ctx, cluster.feed, served{config: config, logger: logger, registry: registry})
+	logger.Info("following the cluster", "server", cluster.server, "hints", config.Hints, "nodes", f.nodes, "pods", f.pods, "policies", f.policies, "serve", f.serves)
+	parts := []ops.Part{
+		{Name: "watch", Run: cluster.cache.Start},
+		{Name: "feed", Run: cluster.feed.Run},
+		{Name: "serve", Run: func(ctx context.Context) error {
+			return f.serveCluster(ctx, cluster, served{config: config, logger: logger, registry: registry})
 		}},
-	)
+	}
+	if cluster.policies != nil {
+		parts = append(parts, ops.Part{Name: "policies", Run: cluster.policies.Run})
+	}
+	return ops.Run(c.Context(), parts...)
 }
 
 // follow makes what follows the cluster of the flags. It starts nothing.
@@ -83,7 +90,11 @@ func (f *agentFlags) follow(config *agent.Config, logger *slog.Logger, registry 
 	if err != nil {
 		return nil, err
 	}
-	return &following{server: rest.Host, cache: c, feed: feed}, nil
+	follower, err := f.followPolicies(rest, logger)
+	if err != nil {
+		return nil, err
+	}
+	return &following{server: rest.Host, cache: c, feed: feed, policies: follower}, nil
 }
 
 // logClients gives the logs of the Kubernetes libraries, which know one logger for the whole process, to logger.
@@ -93,12 +104,14 @@ func logClients(logger *slog.Logger) {
 }
 
 // serveCluster waits for the cluster's first state, then serves what is offered of it and of those after it.
-func (f *agentFlags) serveCluster(ctx context.Context, feed *kubefeed.Feed, s served) error {
+func (f *agentFlags) serveCluster(ctx context.Context, cluster *following, s served) error {
+	feed := cluster.feed
 	select {
 	case <-feed.Synced():
 	case <-ctx.Done():
 		return nil
 	}
+	s.policies = awaitPolicies(ctx, cluster.policies)
 	o := f.offer(&s.config)
 	state, changed := feed.States().Load()
 	s.logger.Info("cluster read", "nodes", len(state.Snapshot.Nodes), "services", len(state.Snapshot.Services))
@@ -140,15 +153,19 @@ func offerAnew(snapshots *latest.Value[topology.Snapshot], now topology.Snapshot
 	snapshots.Store(now)
 }
 
-// first gives the cluster's first state, and follows it no longer.
-func (w *following) first(ctx context.Context) (*kubefeed.State, error) {
+// first gives the cluster's first state and policies, and follows them no longer.
+func (w *following) first(ctx context.Context) (*kubefeed.State, *policy.Set, error) {
 	ctx, cancel := context.WithTimeout(ctx, previewPatience)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.cache.Start(ctx) })
 	group.Go(func() error { return w.feed.Run(ctx) })
+	if w.policies != nil {
+		group.Go(func() error { return w.policies.Run(ctx) })
+	}
 	group.Go(func() error {
 		defer cancel()
+		awaitPolicies(ctx, w.policies)
 		select {
 		case <-w.feed.Synced():
 			return nil
@@ -157,17 +174,23 @@ func (w *following) first(ctx context.Context) (*kubefeed.State, error) {
 		}
 	})
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, _ := w.feed.States().Load()
-	return s, nil
+	var set *policy.Set
+	if w.policies != nil {
+		set, _ = w.policies.Sets().Load()
+	}
+	return s, set, nil
 }
 
 // previewCluster prints what would be served, with a word on why it may be less than expected.
-func (f *agentFlags) previewCluster(c *cobra.Command, config agent.Config, s *topology.Snapshot) error {
+func (f *agentFlags) previewCluster(
+	c *cobra.Command, config agent.Config, s *topology.Snapshot, set *policy.Set,
+) error {
 	if len(s.Services) == 0 && f.serves == servesLabelled {
 		c.PrintErrln("warning: no service is labelled service.kubernetes.io/service-proxy-name=weir: " +
 			"--serve=all serves all, --map some")
 	}
-	return f.preview(c.OutOrStdout(), config, s, nil)
+	return f.preview(c.OutOrStdout(), config, s, set)
 }

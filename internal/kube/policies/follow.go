@@ -108,7 +108,7 @@ func NewFollower(config *rest.Config, o Options) (*Follower, error) {
 		return nil, err
 	}
 	f := &Follower{
-		options: o, store: newStore(), builder: builder{logger: o.Logger},
+		options: o, store: newStore(), builder: builder{options: &o},
 		sets: latest.New(policy.NewSet(policy.Set{})), problems: latest.New[[]convert.Problem](nil), ready: make(chan struct{}),
 	}
 	f.kinds = resources(f.store)
@@ -122,7 +122,7 @@ func NewFollower(config *rest.Config, o Options) (*Follower, error) {
 // Sets holds the newest set: never nil, and empty before Ready.
 func (f *Follower) Sets() *latest.Value[*policy.Set] { return f.sets }
 
-// Problems holds what is wrong with the objects of the newest set.
+// Problems holds what is wrong with the objects of the newest set, and what it needs that is not followed.
 func (f *Follower) Problems() *latest.Value[[]convert.Problem] { return f.problems }
 
 // Ready closes when Sets has a set of all that there is, or when Options.Wait is over.
@@ -273,9 +273,9 @@ func (f *Follower) publish() (pause time.Duration) {
 
 // builder makes each set of what there is and of the one before. One goroutine at a time.
 type builder struct {
-	logger *slog.Logger
-	before *policy.Set
-	told   map[string]bool // problems that were logged and are still there
+	options *Options
+	before  *policy.Set
+	told    map[string]bool // problems that were logged and are still there
 }
 
 func (b *builder) next(w world) (*policy.Set, []convert.Problem) {
@@ -285,7 +285,7 @@ func (b *builder) next(w world) (*policy.Set, []convert.Problem) {
 		set = policy.NewSet(parts)
 	}
 	b.before = set
-	problems = b.explain(problems)
+	problems = append(b.explain(problems), Needs(set, *b.options)...)
 	b.warn(problems)
 	return set, problems
 }
@@ -331,7 +331,7 @@ func (b *builder) warn(problems []convert.Problem) {
 		text := problems[i].String()
 		now[text] = true
 		if !b.told[text] {
-			b.logger.Warn("policy problem", "problem", text)
+			b.options.Logger.Warn("policy problem", "problem", text)
 		}
 	}
 	b.told = now

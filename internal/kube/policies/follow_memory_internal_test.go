@@ -86,7 +86,8 @@ func TestAllPodsOfALargeClusterFitIntoMemory(t *testing.T) {
 	before := heap()
 	s, cached := fill(t)
 	objects := heap() - before
-	b := builder{logger: Options{}.withDefaults().Logger}
+	o := Options{}.withDefaults()
+	b := builder{options: &o}
 	set, _ := b.next(s.take())
 	total := heap() - before
 	if len(set.Pods) != manyPods || set.Pod("team-0", "service-0-7d4b9c6f5-00007") == nil {
@@ -103,7 +104,8 @@ func TestAllPodsOfALargeClusterFitIntoMemory(t *testing.T) {
 // BenchmarkSetOfManyPods measures a set after the change of one pod among many.
 func BenchmarkSetOfManyPods(b *testing.B) {
 	s, _ := fill(b)
-	builder := builder{logger: Options{}.withDefaults().Logger}
+	o := Options{}.withDefaults()
+	builder := builder{options: &o}
 	builder.next(s.take())
 	b.ReportAllocs()
 	i := 0
