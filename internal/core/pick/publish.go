@@ -147,7 +147,7 @@ func (p *Pool) equip(old *view, r *route) {
 		r.picker = p.hashed(r.group, r.covered)
 	case len(r.serving) == 0:
 	case r.panics: // nothing that is known of the endpoints is to be believed
-		r.picker = newPicker(&Config{Algorithm: Random}, r.serving, r.group.turn)
+		r.picker = newPlain(&Config{Algorithm: Random}, r.serving, r.group.turn)
 	case r.group.parted: // a part loses its share with its endpoints: the picker has to know all of them
 		r.picker = newPicker(&p.prepared.config, slices.Clone(p.whole), r.group.turn)
 	default:
