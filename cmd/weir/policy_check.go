@@ -18,7 +18,7 @@ import (
 )
 
 const policyCheckLong = `Tell what is wrong with policies in files, by file, line and field, without asking a cluster. Other objects in the
-files are read, but only what is wrong with policies is told.
+files are read, but only what is wrong with policies is told, and with the routes that they are about.
 
 The status is 1 if a policy is refused or a file cannot be read, and 0 if there are warnings at most.`
 
@@ -167,9 +167,15 @@ func leaves(err error) []error {
 	return all
 }
 
-// isPolicyKind tells whether objects of a kind are policies, or were meant to be one.
+// isPolicyKind tells whether objects of a kind are policies, or were meant to be one, or are routes, which are read for
+// policies alone.
 func isPolicyKind(kind string) bool {
-	return kind == string(policy.DialectCRD) || strings.HasPrefix(strings.ToLower(kind), "meshload")
+	switch kind {
+	case string(policy.DialectCRD), string(policy.TargetHTTPRoute), string(policy.TargetGRPCRoute):
+		return true
+	default:
+		return strings.HasPrefix(strings.ToLower(kind), "meshload")
+	}
 }
 
 func findingOf(p convert.Problem) policyFinding {

@@ -22,6 +22,7 @@ func TestPolicyCheck(t *testing.T) {
 		"refused":  {[]string{bad}, exitFailed},
 		"json":     {[]string{"-o", "json", "-f", bad, good}, exitFailed},
 		"folder":   {[]string{"-R", policyFiles}, exitFailed},
+		"routes":   {[]string{"../../internal/manifest/testdata/policies/routes.yaml"}, exitOK},
 		"objects":  {[]string{"../../internal/manifest/testdata/policies/attached.yaml"}, exitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -323,3 +323,40 @@ problem stdin:32: LoadBalancingPolicy shop/b: spec.targetRefs[1]: there is no se
 		t.Errorf("alone, the policies name what may be: %s", renderPolicies(r))
 	}
 }
+
+func TestARouteIsMissedOnlyWhereThereAreRoutes(t *testing.T) {
+	const attached = `apiVersion: weir.dev/v1alpha1
+kind: LoadBalancingPolicy
+metadata: {name: by-query}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: search}]
+  hashPolicies: [{type: SourceIP}]
+`
+	if r := read(t, attached); len(r.Problems) != 0 || len(r.Policies.Rules) != 1 {
+		t.Errorf("without routes:\n%s", renderPolicies(r))
+	}
+	r := read(t, attached+"---\napiVersion: gateway.networking.k8s.io/v1\nkind: GRPCRoute\nmetadata: {name: search}\n")
+	const want = `rule stdin:1: LoadBalancingPolicy by-query 0 about HTTPRoute default/search
+problem stdin:5: LoadBalancingPolicy default/by-query: spec.targetRefs[0]: there is no HTTPRoute default/search
+`
+	if diff := cmp.Diff(want, renderPolicies(r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRoutesAreReadWithTheirMatches(t *testing.T) {
+	r := read(t, `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: search}
+spec:
+  parentRefs: [{group: "", kind: Service, name: search, namespace: web}]
+  rules: [{name: q, matches: [{path: {type: Exact, value: /q}}]}]
+`)
+	want := []policy.RouteRule{{Name: "q", Matches: []policy.Match{{Path: &policy.PathMatch{Type: policy.MatchExact, Value: "/q"}}}}}
+	if len(r.Policies.Routes) != 1 || len(r.Skipped) != 0 {
+		t.Fatalf("routes %v, skipped %v", r.Policies.Routes, r.Skipped)
+	}
+	if diff := cmp.Diff(want, r.Policies.Routes[0].Rules); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
 // policySet is what all documents say about load balancing, and the labels that they are about.
@@ -20,7 +22,26 @@ func (r *reader) policySet() *policy.Set {
 	for _, p := range r.objects.Pods {
 		s.Pods = append(s.Pods, podOf(p))
 	}
+	s.Routes = r.routes()
 	return policy.NewSet(s)
+}
+
+// routes converts the routes, and reports what is wrong with them.
+func (r *reader) routes() []policy.Route {
+	var routes []policy.Route
+	add := func(route policy.Route, problems []convert.Problem) {
+		routes = append(routes, route)
+		for _, p := range problems {
+			r.report(p)
+		}
+	}
+	for _, route := range r.httpRoutes {
+		add(policies.HTTPRoute(route))
+	}
+	for _, route := range r.grpcRoutes {
+		add(policies.GRPCRoute(route))
+	}
+	return routes
 }
 
 // podOf gives what policies know of a pod. One that is over is nobody's client, and one on the host's network has no

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	kubejson "sigs.k8s.io/json"
 
 	"github.com/weir-lb/weir/api/v1alpha1"
@@ -30,6 +31,8 @@ type reader struct {
 	refused    []policy.Origin
 	meshes     map[convert.Ref]*mesh.Document
 	namespaces []*corev1.Namespace
+	httpRoutes []*gatewayv1.HTTPRoute
+	grpcRoutes []*gatewayv1.GRPCRoute
 }
 
 func newReader(o mesh.Options) *reader {
@@ -46,6 +49,12 @@ func (r *reader) report(p convert.Problem) {
 	}
 	r.problems = append(r.problems, p)
 }
+
+// The versions of the Gateway API that routes are read in. They differ in nothing that weir reads.
+const (
+	gatewayV1      = "gateway.networking.k8s.io/v1"
+	gatewayV1Beta1 = "gateway.networking.k8s.io/v1beta1"
+)
 
 // kind is what a document says of itself.
 type kind struct{ apiVersion, kind string }
@@ -94,7 +103,8 @@ func (r *reader) document(d document) error {
 	case kind{"v1", "List"}:
 		return r.items(d, kind{}) // they say what they are
 	case kind{"v1", "NodeList"}, kind{"v1", "ServiceList"}, kind{"v1", "PodList"}, kind{"v1", "NamespaceList"},
-		kind{"discovery.k8s.io/v1", "EndpointSliceList"}, policyListKind():
+		kind{"discovery.k8s.io/v1", "EndpointSliceList"}, kind{gatewayV1, "HTTPRouteList"}, kind{gatewayV1Beta1, "HTTPRouteList"},
+		kind{gatewayV1, "GRPCRouteList"}, policyListKind():
 		return r.items(d, kind{apiVersion: k.apiVersion, kind: strings.TrimSuffix(k.kind, "List")})
 	default:
 		return r.object(d, k)
@@ -142,6 +152,10 @@ func (r *reader) object(d document, k kind) error {
 		return take(r, d, k, &r.objects.Pods)
 	case kind{"v1", "Namespace"}:
 		return take(r, d, k, &r.namespaces)
+	case kind{gatewayV1, "HTTPRoute"}, kind{gatewayV1Beta1, "HTTPRoute"}:
+		return take(r, d, k, &r.httpRoutes)
+	case kind{gatewayV1, "GRPCRoute"}:
+		return take(r, d, k, &r.grpcRoutes)
 	case policyKind():
 		return r.attached(d, k)
 	default:

@@ -8,14 +8,20 @@ import (
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
-// strangers reports the zones and services that policies name and that are not among the objects, where there are any of
-// their kind. Such a policy counts all the same: what it names may come.
+// strangers reports the zones, services and routes that policies name and that are not among the objects, where there are
+// any of their kind. Such a policy counts all the same: what it names may come.
 func (r *reader) strangers(s *topology.Snapshot, set *policy.Set) {
 	n := noter{reader: r, seen: make(map[convert.Problem]bool)}
 	for _, note := range set.UnknownZones(s.Zones()) {
 		n.note(note)
+	}
+	for i := range set.Rules {
+		if note, ok := policies.MissingRoute(set.Routes, &set.Rules[i]); ok && len(set.Routes) > 0 {
+			n.note(note)
+		}
 	}
 	if len(s.Services) == 0 {
 		return

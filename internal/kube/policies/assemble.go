@@ -154,13 +154,22 @@ func (w *world) assemble() (policy.Set, []convert.Problem) {
 
 // missing reports a rule whose route, or rule of a route, is not there. The rule stays: the route may come.
 func (w *world) missing(routes []policy.Route, r *policy.Rule) (convert.Problem, bool) {
-	t := &r.Target
-	if t.Kind != policy.TargetHTTPRoute && t.Kind != policy.TargetGRPCRoute || w.unknown[kind(t.Kind)] {
+	if w.unknown[kind(r.Target.Kind)] {
 		return convert.Problem{}, false
 	}
-	p := convert.Problem{
+	note, ok := MissingRoute(routes, r)
+	return convert.Problem{
 		Object: convert.Ref{Kind: string(kindPolicy), Namespace: r.Origin.Namespace, Name: r.Origin.Name},
-		Field:  fmt.Sprintf("spec.targetRefs[%d]", r.Origin.Entry), Source: r.Origin.Source,
+		Field:  "spec." + note.Path, Message: note.Message, Source: r.Origin.Source,
+	}, ok
+}
+
+// MissingRoute notes that the route which a rule is about, or the named rule of it, is not among routes; false: it is, or
+// the rule is about no route.
+func MissingRoute(routes []policy.Route, r *policy.Rule) (policy.Note, bool) {
+	t, n := &r.Target, policy.Note{Path: fmt.Sprintf("targetRefs[%d]", r.Origin.Entry), Origin: r.Origin}
+	if t.Kind != policy.TargetHTTPRoute && t.Kind != policy.TargetGRPCRoute {
+		return n, false
 	}
 	var names, sections []string
 	found := false
@@ -182,14 +191,14 @@ func (w *world) missing(routes []policy.Route, r *policy.Rule) (convert.Problem,
 	}
 	switch {
 	case !found:
-		p.Message = fmt.Sprintf("there is no %s %s/%s%s", t.Kind, t.Namespace, t.Name, near(t.Namespace+"/"+t.Name, names))
-		return p, true
+		n.Message = fmt.Sprintf("there is no %s %s/%s%s", t.Kind, t.Namespace, t.Name, near(t.Namespace+"/"+t.Name, names))
+		return n, true
 	case t.Section != "" && !slices.Contains(sections, t.Section):
-		p.Field += ".sectionName"
-		p.Message = fmt.Sprintf("%s %s/%s has no rule %q%s", t.Kind, t.Namespace, t.Name, t.Section, near(t.Section, sections))
-		return p, true
+		n.Path += ".sectionName"
+		n.Message = fmt.Sprintf("%s %s/%s has no rule %q%s", t.Kind, t.Namespace, t.Name, t.Section, near(t.Section, sections))
+		return n, true
 	default:
-		return p, false
+		return n, false
 	}
 }
 
