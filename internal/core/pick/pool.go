@@ -52,7 +52,8 @@ type Pool struct {
 	due       []*endpoint
 	everyone  []*endpoint
 	whole     []*endpoint
-	covered   []int
+	covered   []*endpoint
+	indexes   []int // of covered, among the members
 	tallies   []health.Tally
 	levels    []level
 	shares    []float64

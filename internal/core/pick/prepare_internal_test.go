@@ -279,3 +279,24 @@ func TestHashingAndPanicAllocateNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestReplacedEndpointLeavesItsKeysToTheNewOne(t *testing.T) {
+	for _, a := range []Algorithm{RingHash, Maglev} {
+		t.Run(string(a), func(t *testing.T) {
+			before, after := block(3, 1), block(3, 1)
+			after[1].Addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1, 1}), 80)
+			p := NewPool(Options{Config: Config{Algorithm: a}})
+			p.Update(0, before)
+			p.Update(time.Second, after)
+			fresh := NewPool(Options{Config: Config{Algorithm: a}})
+			fresh.Update(0, after)
+			for i := range uint64(1000) {
+				r := Request{Key: mix(i * golden), HasKey: true}
+				want, _ := fresh.Pick(time.Second, r)
+				if got, _ := p.Pick(time.Second, r); got.Addr() != want.Addr() {
+					t.Fatalf("key %d goes to %v, want %v", r.Key, got.Addr(), want.Addr())
+				}
+			}
+		})
+	}
+}

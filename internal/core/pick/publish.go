@@ -94,6 +94,7 @@ func (p *Pool) route(old *view, g *group, subset []int) route {
 		subset = g.members
 	}
 	p.serving, p.due, p.everyone, p.covered, p.whole = p.serving[:0], p.due[:0], p.everyone[:0], p.covered[:0], p.whole[:0]
+	p.indexes = p.indexes[:0]
 	for _, i := range subset {
 		if i < 0 || i >= len(p.members) {
 			continue
@@ -110,7 +111,7 @@ func (p *Pool) route(old *view, g *group, subset []int) route {
 		if m.drained {
 			continue
 		}
-		p.covered = append(p.covered, i)
+		p.covered, p.indexes = append(p.covered, e), append(p.indexes, i)
 		s := e.standing.Load()
 		if s == serving || g.panics {
 			p.serving = append(p.serving, e)
@@ -144,7 +145,7 @@ func (p *Pool) equip(old *view, r *route) {
 		r.picker, r.covered = before.picker, before.covered
 	case r.hashes:
 		r.covered = slices.Clone(r.covered)
-		r.picker = p.hashed(r.group, r.covered)
+		r.picker = p.hashed(r.group, p.indexes)
 	case len(r.serving) == 0:
 	case r.panics: // nothing that is known of the endpoints is to be believed
 		r.picker = newPlain(&Config{Algorithm: Random}, r.serving, r.group.turn)

@@ -23,7 +23,7 @@ type route struct {
 	revision int         // of what the picker was made of
 	panics   bool        // who sits out is used like everybody
 	hashes   bool        // the picker is over covered, whoever of them serves, and tells who owns a key
-	covered  []int       // indexes of members
+	covered  []*endpoint // all that are ready and not drained
 	picker   picker      // over serving, if it does not hash; nil if there is nobody
 	walker   walker      // the picker, if it is one
 	serving  []*endpoint // who served when the view was made; in a panic all
