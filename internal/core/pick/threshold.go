@@ -24,8 +24,12 @@ func factor(threshold float64) int {
 	if threshold <= 0 {
 		return usualFactor
 	}
-	return int(math.Ceil(100/min(threshold, 1) - 1e-9)) // 100/0.7 must not become 143.0000001
+	return int(min(math.Ceil(100/min(threshold, 1)-1e-9), largestFactor)) // 100/0.7 must not become 143.0000001
 }
+
+// largestFactor makes a level healthy if one of 10,000 endpoints is usable, more than a service has; times any number of
+// endpoints it still fits an int.
+const largestFactor = 1_000_000
 
 // grade finds how healthy each level is, and whose health is not believed: where all levels together are not healthy,
 // those with a smaller fraction of usable endpoints than Config.Panic.

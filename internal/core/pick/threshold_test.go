@@ -73,6 +73,7 @@ func TestThresholdCapsHomeAsEnvoyCapsPriorities(t *testing.T) {
 		{"all have to be well", 1, []ready{{9, 10}, full}, []int{90, 10}},
 		{"A-70 along the tiers", 0.5, []ready{{1, 10}, {2, 10}, full}, []int{20, 40, 40}},
 		{"nobody is healthy", 0.5, []ready{{0, 10}, {0, 10}}, []int{100, 0}},
+		{"a threshold that is hardly one", 1e-300, []ready{{1, 10}, full}, []int{100, 0}},
 		{"no threshold", 0, []ready{{1, 10}, full}, []int{100, 0}},
 		{"home alone", 0.5, []ready{{1, 10}}, []int{100}},
 	}
