@@ -19,13 +19,8 @@ type affinity struct {
 // overprovisioning is how many times its usable endpoints a part is trusted to carry: Envoy's default.
 const overprovisioning = 1.4
 
-// parted tells whether endpoints are in parts.
-func parted(endpoints []*endpoint) bool {
-	return slices.ContainsFunc(endpoints, func(e *endpoint) bool { return e.target.AffinityWeight > 0 })
-}
-
-// newAffinity makes the picker for endpoints some of which have a part's weight. Those that have none get no requests,
-// unless nobody else can serve.
+// newAffinity makes the picker for endpoints some of which have a part's weight, whether they serve or not; one is ready
+// at least. Those that have no weight get no requests, unless nobody else can serve.
 func newAffinity(c *Config, endpoints []*endpoint, turn *turn) picker {
 	order := slices.Clone(endpoints)
 	slices.SortStableFunc(order, func(a, b *endpoint) int { return strings.Compare(a.target.Affinity, b.target.Affinity) })
@@ -48,7 +43,7 @@ func newAffinity(c *Config, endpoints []*endpoint, turn *turn) picker {
 	}
 	switch len(p.parts) {
 	case 0:
-		return newPlain(c, endpoints, turn)
+		return newPlain(c, slices.DeleteFunc(order, func(e *endpoint) bool { return e.target.Unready }), turn)
 	case 1:
 		return p.parts[0]
 	default:

@@ -3,7 +3,7 @@ package pick
 import "sync/atomic"
 
 // picker proposes one endpoint of a route. A new algorithm is one file with one picker, and its name in Algorithms and
-// in newPicker.
+// in newPlain, or in newWheel if it hashes.
 //
 // It is safe for concurrent use, never blocks and allocates nothing. It is made when a route's endpoints change and
 // swapped whole. What it proposes may have stopped serving a moment ago; the view then looks further.
@@ -13,26 +13,8 @@ type picker interface {
 	pick(random, key uint64) *endpoint
 }
 
-// newPicker makes the picker for these endpoints, of which there is at least one. A hashing algorithm wants all that are
-// ready, whoever sits out: its picker has a method next, which finds where a key goes meanwhile. The others want those
-// that serve. If the endpoints are in parts (Target.AffinityWeight), those that do not serve may be among them: a part
-// whose endpoints fail loses its share with them, and none of those is picked.
-func newPicker(c *Config, endpoints []*endpoint, turn *turn) picker {
-	switch {
-	case c.Algorithm.hashes():
-		targets := make([]Target, len(endpoints))
-		for i, e := range endpoints {
-			targets[i] = e.target
-		}
-		return newWheel(c, targets).over(endpoints)
-	case parted(endpoints):
-		return newAffinity(c, endpoints, turn)
-	default:
-		return newPlain(c, endpoints, turn)
-	}
-}
-
-// newPlain makes the picker of an algorithm that does not hash, for endpoints that are all alike but for their weights.
+// newPlain makes the picker of an algorithm that does not hash for endpoints, of which there is at least one. They are all
+// alike but for their weights.
 func newPlain(c *Config, endpoints []*endpoint, turn *turn) picker {
 	switch c.Algorithm {
 	case RoundRobin:

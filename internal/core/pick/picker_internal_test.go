@@ -8,6 +8,22 @@ import (
 	"testing"
 )
 
+// newPicker makes the picker of any algorithm, as a pool does for one group.
+func newPicker(c *Config, endpoints []*endpoint, turn *turn) picker {
+	targets := make([]Target, len(endpoints))
+	for i, e := range endpoints {
+		targets[i] = e.target
+	}
+	switch {
+	case c.Algorithm.hashes():
+		return newWheel(c, targets).over(endpoints)
+	case slices.ContainsFunc(targets, func(t Target) bool { return t.AffinityWeight > 0 }):
+		return newAffinity(c, endpoints, turn)
+	default:
+		return newPlain(c, endpoints, turn)
+	}
+}
+
 func TestPickersMayBeUsedWhileEndpointsChange(t *testing.T) {
 	for _, a := range Algorithms() {
 		for _, weights := range [][]uint32{{1}, {1, 2, 3}} {

@@ -150,9 +150,9 @@ func (p *Pool) equip(old *view, r *route) {
 	case r.panics: // nothing that is known of the endpoints is to be believed
 		r.picker = newPlain(&Config{Algorithm: Random}, r.serving, r.group.turn)
 	case r.group.parted: // a part loses its share with its endpoints: the picker has to know all of them
-		r.picker = newPicker(&p.prepared.config, slices.Clone(p.whole), r.group.turn)
+		r.picker = newAffinity(&p.prepared.config, p.whole, r.group.turn)
 	default:
-		r.picker = newPicker(&p.prepared.config, r.serving, r.group.turn)
+		r.picker = newPlain(&p.prepared.config, r.serving, r.group.turn)
 	}
 	r.walker, _ = r.picker.(walker)
 }

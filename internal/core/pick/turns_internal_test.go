@@ -360,6 +360,7 @@ func TestPartsLoseTheirShareWithTheirEndpoints(t *testing.T) {
 		{"half of the first is out", layout, []int{0}, nil, []float64{0, 0.259, 0.3705, 0.3705}}, // 25.9 to 74.1
 		{"half of it is not ready", layout, nil, []int{1}, []float64{0.259, 0, 0.3705, 0.3705}},
 		{"all of the second are out", layout, []int{2, 3}, nil, []float64{0.5, 0.5, 0, 0}},
+		{"only who has no weight is ready", "10.0.0.1:80@host:90 10.0.0.2:80@rack:0 10.0.0.3:80@rack:0", nil, []int{0, 1}, []float64{0, 0, 1}},
 		{"nobody serves", layout, []int{0, 1, 2, 3}, nil, []float64{0.25, 0.25, 0.25, 0.25}},
 		{"default weights", "10.0.0.1:80@host:90 10.0.0.2:80@rack:9 10.0.0.3:80@:1 10.0.0.4:80@:1", nil, nil, []float64{0.9, 0.09, 0.005, 0.005}},
 		{"no weight", "10.0.0.1:80@host:90 10.0.0.2:80@rack:0 10.0.0.3:80@:10 10.0.0.4:80@:10", nil, nil, []float64{0.9, 0, 0.05, 0.05}},
