@@ -27,7 +27,7 @@ const (
 	maxNameLength  = 256
 	maxValueLength = 4096
 	maxExpression  = 1024
-	maxProgram     = 10_000 // steps of a compiled expression, about 400 KiB; a{1000} has a thousand
+	maxProgram     = 10_000 // steps of all compiled expressions of a route, about 400 KiB; a{1000} has a thousand
 )
 
 // HTTPRoute converts a route. What is wrong with it is reported; a condition that cannot be followed takes its match along,
@@ -83,6 +83,7 @@ type routeReader struct {
 	object  convert.Ref
 	route   policy.Route
 	matches int             // so far, in all rules
+	steps   int             // of expressions, so far
 	names   map[string]bool // of rules, so far
 	found   []convert.Problem
 }
@@ -371,23 +372,24 @@ func badPath(path string) string {
 }
 
 // isExpression reports what is no regular expression of RE2, alone or as a part of another, and what is one that takes too
-// much memory.
+// much memory, by itself or with those before it: each data plane compiles them all.
 func (c *routeReader) isExpression(field, text string) bool {
 	if len(text) > maxExpression {
 		c.report(field, "an expression is longer than %d bytes: the match is left out", maxExpression)
 		return false
 	}
-	for _, t := range []string{text, "(?:" + text + ")"} {
-		parsed, err := syntax.Parse(t, syntax.Perl)
-		if err != nil {
-			c.report(field, "%q is no regular expression: the match is left out", short(text))
-			return false
-		}
-		if program, err := syntax.Compile(parsed.Simplify()); err != nil || len(program.Inst) > maxProgram {
-			c.report(field, "%q is too large an expression: the match is left out", short(text))
-			return false
-		}
+	_, err := syntax.Parse(text, syntax.Perl)
+	grouped, errGrouped := syntax.Parse("(?:"+text+")", syntax.Perl)
+	if err != nil || errGrouped != nil {
+		c.report(field, "%q is no regular expression: the match is left out", short(text))
+		return false
 	}
+	program, err := syntax.Compile(grouped.Simplify())
+	if err != nil || len(program.Inst) > maxProgram-c.steps {
+		c.report(field, "%q is too large an expression, by itself or with those before it: the match is left out", short(text))
+		return false
+	}
+	c.steps += len(program.Inst)
 	return true
 }
 

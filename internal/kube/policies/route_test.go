@@ -153,10 +153,15 @@ rules: [{matches: [{headers: [{name: X-A, value: a}, {name: x-a, value: b}]}]}]`
 			`spec.rules[1].name: an earlier rule is named "r", too: taken as not there
 spec.rules[2].name: "no name" is no name: taken as not there`,
 		},
+		"expressions that take much memory together are refused": {
+			`
+rules: [{matches: [{path: {type: RegularExpression, value: "a{999}b{999}c{999}d{999}e{999}f{999}"}}, {path: {type: RegularExpression, value: "a{999}b{999}c{999}d{999}e{999}f{999}"}}, {path: {type: RegularExpression, value: "/a"}}]}]`,
+			" \nrule \"\"\n  path RegularExpression a{999}b{999}c{999}d{999}e{999}f{999}\n  path RegularExpression /a", `spec.rules[0].matches[1].path.value: "a{999}b{999}c{999}d{999}e{999}f{999}" is too large an expression, by itself or with those before it: the match is left out`,
+		},
 		"an expression that takes much memory is refused": {
 			`
 rules: [{matches: [{path: {type: RegularExpression, value: "a{999}b{999}c{999}d{999}e{999}f{999}g{999}h{999}i{999}j{999}k{999}"}}, {path: {type: RegularExpression, value: ")|("}}, {path: {type: RegularExpression, value: "\\Qx"}}, {}]}]`,
-			" \nrule \"\"\n  path PathPrefix /", `spec.rules[0].matches[0].path.value: "a{999}b{999}c{999}d{999}e{999}f{999}g{999}h{999}i{999}j{999}k{999}" is too large an expression: the match is left out
+			" \nrule \"\"\n  path PathPrefix /", `spec.rules[0].matches[0].path.value: "a{999}b{999}c{999}d{999}e{999}f{999}g{999}h{999}i{999}j{999}k{999}" is too large an expression, by itself or with those before it: the match is left out
 spec.rules[0].matches[1].path.value: ")|(" is no regular expression: the match is left out
 spec.rules[0].matches[2].path.value: "\\Qx" is no regular expression: the match is left out`,
 		},
