@@ -13,16 +13,9 @@ import (
 	"github.com/weir-lb/weir/internal/kube/convert"
 )
 
-// Limits of lists: those of the CustomResourceDefinition, which files do not go through.
-const (
-	maxTargets      = 16
-	maxHashPolicies = 16
-	maxAffinity     = 8
-	maxWeights      = 64
-	maxFailover     = 32
-	maxCosts        = 256
-	maxZones        = 64
-)
+// maxTargets is how many targets a policy may have: the limit of the CustomResourceDefinition, which files do not go through.
+// The other limits are the validator's.
+const maxTargets = 16
 
 // Rules gives what a policy says: a rule for each of its targets, in their order.
 //
@@ -33,9 +26,11 @@ func Rules(p *v1alpha1.LoadBalancingPolicy) ([]policy.Rule, []convert.Problem) {
 	r := &reader{policy: p, seen: make(map[string]bool)}
 	conf := r.conf(&p.Spec)
 	clients := r.clients(p.Spec.Clients)
-	r.limit("targetRefs", len(p.Spec.TargetRefs), maxTargets)
-	if len(p.Spec.TargetRefs) == 0 {
+	switch n := len(p.Spec.TargetRefs); {
+	case n == 0:
 		r.refuse("targetRefs", "want at least one target")
+	case n > maxTargets:
+		r.refuse("targetRefs", "has %d entries: want at most %d", n, maxTargets)
 	}
 	var rules []policy.Rule
 	for i := range p.Spec.TargetRefs {
@@ -116,12 +111,6 @@ func (r *reader) find(findings []policy.Finding) {
 	}
 }
 
-func (r *reader) limit(field string, n, most int) {
-	if n > most {
-		r.refuse(field, "has %d entries, want at most %d", n, most)
-	}
-}
-
 // The API groups of targets.
 const (
 	groupCore   = ""
@@ -198,7 +187,6 @@ func (r *reader) clients(c *v1alpha1.Clients) policy.Clients {
 	if c == nil {
 		return policy.Clients{}
 	}
-	r.limit("clients.zones", len(c.Zones), maxZones)
 	clients := policy.Clients{
 		Zones:      zones(c.Zones),
 		Namespaces: r.selector("clients.namespaceSelector", c.NamespaceSelector),

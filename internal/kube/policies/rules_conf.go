@@ -60,7 +60,6 @@ func (r *reader) hashPolicies(list []v1alpha1.HashPolicy) []policy.HashPolicy {
 	if list == nil {
 		return nil
 	}
-	r.limit("hashPolicies", len(list), maxHashPolicies)
 	to := make([]policy.HashPolicy, 0, len(list))
 	for i := range list {
 		to = append(to, r.hashPolicy(fmt.Sprintf("hashPolicies[%d]", i), &list[i]))
@@ -154,7 +153,6 @@ func (r *reader) affinity(list []v1alpha1.Affinity) []policy.Affinity {
 	if list == nil {
 		return nil
 	}
-	r.limit("locality.affinity", len(list), maxAffinity)
 	to := make([]policy.Affinity, 0, len(list))
 	for i, a := range list {
 		one := policy.Affinity{Key: a.Key}
@@ -170,7 +168,6 @@ func (r *reader) weights(list []v1alpha1.Weight) []policy.Weight {
 	if list == nil {
 		return nil
 	}
-	r.limit("locality.weights", len(list), maxWeights)
 	to := make([]policy.Weight, 0, len(list))
 	for i, w := range list {
 		weight := r.weight(fmt.Sprintf("locality.weights[%d].weight", i), w.Weight)
@@ -183,15 +180,12 @@ func (r *reader) failover(list []v1alpha1.Failover) []policy.Failover {
 	if list == nil {
 		return nil
 	}
-	r.limit("locality.failover", len(list), maxFailover)
 	to := make([]policy.Failover, 0, len(list))
 	for i, f := range list {
 		at := fmt.Sprintf("locality.failover[%d]", i)
 		one := policy.Failover{To: policy.FailoverType(f.To.Type), Zone: zones(f.To.Zones)}
-		r.limit(at+".to.zones", len(f.To.Zones), maxZones)
 		if f.From != nil {
 			one.From = zones(f.From.Zones)
-			r.limit(at+".from.zones", len(f.From.Zones), maxZones)
 			if len(f.From.Zones) == 0 {
 				r.refuse(at+".from.zones", "want at least one zone, or no from for any")
 			}
@@ -205,7 +199,6 @@ func (r *reader) costs(list []v1alpha1.Cost) []policy.Cost {
 	if list == nil {
 		return nil
 	}
-	r.limit("locality.costs", len(list), maxCosts)
 	to := make([]policy.Cost, 0, len(list))
 	for i, c := range list {
 		one := policy.Cost{From: topology.Zone(c.From), To: topology.Zone(c.To)}
