@@ -34,6 +34,10 @@ func (b *builder) pod(e *topology.Endpoint) *policy.Pod {
 	return b.policies.PodByIP(e.Addr)
 }
 
+// maxHashKey bounds what an endpoint is hashed by, in bytes: a ring hashes it up to eight million times. Names and the values
+// of labels are shorter; an annotation may have a quarter of a MiB.
+const maxHashKey = 256
+
 // identify fills in what an endpoint is hashed by and how much it takes.
 func (c *chooser) identify(t *pick.Target, e *topology.Endpoint) {
 	pod, key := c.pod(e), c.want.policy.EndpointHashKey
@@ -51,6 +55,9 @@ func (c *chooser) identify(t *pick.Target, e *topology.Endpoint) {
 	case policy.HashKeyAnnotation:
 		t.HashKey = pod.Annotations[key.Key]
 	default: // the address
+	}
+	if len(t.HashKey) > maxHashKey {
+		t.HashKey = ""
 	}
 	text, ok := pod.Annotations[annotationWeight]
 	if !ok {

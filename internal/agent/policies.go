@@ -34,8 +34,8 @@ func (b *builder) checkSettings(w *wantedPool) {
 	}
 	port := portName(w.key.service, w.port)
 	for _, h := range w.policy.HashPolicies {
-		if h.Type != policy.HashSourceIP && h.Type != policy.HashFilterState {
-			b.note(w.key.service, reason.New(reason.HashNeedsHTTP, string(h.Type), port))
+		if !l7.HashesConnections(h) {
+			b.note(w.key.service, reason.New(reason.HashNeedsHTTP, string(h.Type)+" "+h.Name, port))
 		}
 	}
 	if len(w.policy.Routes) > 0 {

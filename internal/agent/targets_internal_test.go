@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -180,7 +181,7 @@ func TestEndpointsAreHashedByWhatThePolicyNames(t *testing.T) {
 	svc := s.Services[0]
 	svc.Endpoints[0].Pod, svc.Endpoints[1].Pod = "default/db-0", "default/db-1"
 	pods := []policy.Pod{{
-		Namespace: "default", Name: "db-0", Labels: policy.Labels{"shard": "x"}, Annotations: policy.Labels{"key": "y"},
+		Namespace: "default", Name: "db-0", Labels: policy.Labels{"shard": "x"}, Annotations: policy.Labels{"key": "y", "long": strings.Repeat("y", 257)},
 	}}
 	for _, c := range []struct {
 		key  policy.EndpointHashKey
@@ -190,6 +191,7 @@ func TestEndpointsAreHashedByWhatThePolicyNames(t *testing.T) {
 		{policy.EndpointHashKey{Type: policy.HashKeyPodName}, [2]string{"db-0", "db-1"}},
 		{policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: "shard"}, [2]string{"x", ""}},
 		{policy.EndpointHashKey{Type: policy.HashKeyAnnotation, Key: "key"}, [2]string{"y", ""}},
+		{policy.EndpointHashKey{Type: policy.HashKeyAnnotation, Key: "long"}, [2]string{"", ""}},
 	} {
 		rules := ruled(policy.Locality{})
 		rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.RingHash}
@@ -199,6 +201,30 @@ func TestEndpointsAreHashedByWhatThePolicyNames(t *testing.T) {
 		if got := [2]string{targets[0].HashKey, targets[1].HashKey}; got != c.want {
 			t.Errorf("%v: keys %q, want %q", c.key, got, c.want)
 		}
+	}
+}
+
+func TestHashPoliciesThatTCPHasNoUseForAreReported(t *testing.T) {
+	rules := ruled(policy.Locality{})
+	rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.Maglev}
+	rules[0].Conf.HashPolicies = []policy.HashPolicy{
+		{Type: policy.HashSourceIP},
+		{Type: policy.HashFilterState, Name: "weir.client.port"},
+		{Type: policy.HashFilterState, Name: "weir.request.path"},
+		{Type: policy.HashHeader, Name: "x-user"},
+	}
+	s := parse(t, "nodes a:4; service web ip=10.9.0.1; endpoints a:1")
+	s.Services[0].Ports[0].AppProtocol = "tcp"
+	p := newPlanner()
+	var got [][]string
+	for _, problem := range p.next(s, policy.NewSet(policy.Set{Rules: rules})).problems {
+		if problem.Reason.Code == reason.HashNeedsHTTP {
+			got = append(got, problem.Reason.Objects)
+		}
+	}
+	want := [][]string{{"FilterState weir.request.path", "default/web 80/TCP"}, {"Header x-user", "default/web 80/TCP"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

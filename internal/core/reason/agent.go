@@ -46,7 +46,7 @@ func agentTexts() map[Code]string {
 		MappedPortAbsent:    "an address is mapped to a port that the service does not have: {objects}",
 
 		PolicyWithoutEffect: "a policy says what has no effect here: {objects}",
-		HashNeedsHTTP:       "only source addresses and filter state are hashed for TCP: {objects}",
+		HashNeedsHTTP:       "for TCP only source addresses and the filter state of connections are hashed: {objects}",
 		HashRefused:         "requests cannot be hashed as policies say, they are not hashed: {objects}",
 		PolicyNamesNoZone:   "a policy names a zone that no node and no endpoint is in: {objects}",
 		PolicyNamesNoLabel:  "a policy measures by a label that no node and no pod has: {objects}",
