@@ -43,32 +43,30 @@ func crowd() policy.Set {
 	}
 }
 
-func TestClassesGroupPodsByTheRulesAboutThem(t *testing.T) {
+func TestClassesGroupClientsByTheRulesAboutThem(t *testing.T) {
 	s := policy.NewSet(crowd())
+	elsewhere := web
+	elsewhere.Service.Name = "third"
+	clients := map[string]policy.Client{"cart": {Namespace: "shop", Serves: []topology.ServiceName{{Namespace: "shop", Name: "cart"}}}}
+	for _, p := range s.Pods {
+		clients[p.Name] = policy.Client{Namespace: p.Namespace, Pod: p.Labels}
+	}
 	got := make(map[string]string)
-	for _, class := range s.Classes(web) {
-		got[class.ID] = ""
-		for _, p := range class.Pods {
-			got[class.ID] += p.Name
-		}
-		if id := s.ClassOf(class.Client, web); id != class.ID {
-			t.Errorf("the client of %s is in %s", class.ID, id)
+	for name, c := range clients {
+		got[name] = s.ClassOf(c, web)
+		if id := s.ClassOf(c, elsewhere); id != "" {
+			t.Errorf("%s has the class %q for a service that no rule is about", name, id)
 		}
 	}
 	want := map[string]string{
-		"batch/batch#0,shop/offline#0": "a", "batch/batch#0": "b", "shop/route#0": "c", "shop/offline#0": "df",
-		"MeshLoadBalancing/cart#0": "",
+		"a": "batch/batch#0,shop/offline#0", "b": "batch/batch#0", "c": "shop/route#0", "d": "shop/offline#0", "e": "",
+		"f": "shop/offline#0", "cart": "MeshLoadBalancing/cart#0",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	elsewhere := web
-	elsewhere.Service.Name = "third"
 	if !s.TellsApart(web) || s.TellsApart(elsewhere) || (*policy.Set)(nil).TellsApart(web) {
 		t.Error("TellsApart")
-	}
-	if classes := s.Classes(elsewhere); len(classes) != 0 {
-		t.Errorf("classes for a service that no rule is about: %v", classes)
 	}
 }
 

@@ -161,13 +161,3 @@ func (f *Failover) matches(to topology.Zone) bool {
 		return false
 	}
 }
-
-// Factor gives the overprovisioning factor, in percent, at which an xDS client starts to spill when fewer than percent of
-// the home endpoints are healthy: 10,000/percent, rounded up so that a healthy home never spills. Beyond 1 to 100 the nearer
-// bound counts.
-//
-// Source: Envoy's ClusterLoadAssignment.Policy.overprovisioning_factor.
-func Factor(percent int) int {
-	percent = min(max(percent, 1), 100)
-	return (10_000 + percent - 1) / percent
-}

@@ -358,18 +358,3 @@ func TestPlaceIsOneOfThree(t *testing.T) {
 		}
 	}
 }
-
-func TestK54FactorOfAThreshold(t *testing.T) {
-	for percent, want := range map[int]int{
-		25: 400, 34: 295, 40: 250, 50: 200, 60: 167, 70: 143, 90: 112, 100: 100, 1: 10_000, 0: 10_000, -5: 10_000, 200: 100,
-	} {
-		if got := policy.Factor(percent); got != want {
-			t.Errorf("%d %%: want %d, got %d", percent, want, got)
-		}
-	}
-	for percent := 1; percent <= 100; percent++ {
-		if spill := 10_000 / float64(policy.Factor(percent)); spill > float64(percent) || spill < float64(percent)-1 {
-			t.Errorf("%d %% spills at %v %%", percent, spill)
-		}
-	}
-}

@@ -36,7 +36,7 @@ func TestPodsAreFoundByNameAndAddress(t *testing.T) {
 		t.Errorf("got %v", p)
 	}
 	var none *policy.Set
-	if none.Pod("a", "b") != nil || none.PodByIP(netip.IPv4Unspecified()) != nil || none.Classes(web) != nil || none.UnknownZones(nil) != nil {
+	if none.Pod("a", "b") != nil || none.PodByIP(netip.IPv4Unspecified()) != nil || none.UnknownZones(nil) != nil {
 		t.Error("a set that is not there knows something")
 	}
 	plain := &policy.Set{Pods: []policy.Pod{{Namespace: "b", Name: "b"}, {Namespace: "a", Name: "a"}}}
