@@ -46,16 +46,6 @@ const (
 	MaxCount          = math.MaxInt32
 )
 
-// HasRefused tells whether some finding refuses the document.
-func HasRefused(findings []Finding) bool {
-	for _, f := range findings {
-		if f.Severity == Refused {
-			return true
-		}
-	}
-	return false
-}
-
 // Validate finds what is wrong with c; nothing if it is sound. It is total: what a decoder let through never makes it panic.
 // What only the written document shows, as blocks that no field of Conf stands for, is found by who reads it.
 func (c *Conf) Validate(x Context) []Finding {
