@@ -22,7 +22,11 @@ it costs, and what would help. Without a service every service of the namespace 
 
 The cluster of the kubeconfig is read, or, with --filename, manifests. Nothing is ever written. The answer is the plan
 of weir's controller and agents: load that is only seen while requests flow is not in it (see the agent's page /pools
-for that). For a cluster it also tells who owns the hints and whether the EndpointSlices say the plan.`
+for that). For a cluster it also tells who owns the hints and whether the EndpointSlices say the plan.
+
+Of a cluster nodes, services and endpointslices are read. For one service load-balancing policies are, too, and the
+httproutes and grpcroutes that they name: without the permission they are left out with a warning. --client reads the pod,
+and its namespace where a policy selects clients by that.`
 
 const explainExample = `  # One service of the cluster that kubectl talks to
   weir explain shop/web
@@ -43,7 +47,7 @@ const explainExample = `  # One service of the cluster that kubectl talks to
   weir explain shop/web --node worker-1 -o wide
 
   # Which load-balancing policy each setting comes from, for the requests of one pod
-  weir explain shop/web -f manifests/ --client shop/frontend-0`
+  weir explain shop/web --client shop/frontend-0`
 
 // explainFlags are the command's flags as typed.
 type explainFlags struct {

@@ -68,6 +68,7 @@ func TestOneServiceIsReadAlone(t *testing.T) {
 		"/api/v1/namespaces/shop/services/web",
 		"/api/v1/nodes?limit=500",
 		"/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dweb&limit=500",
+		"/apis/weir.dev/v1alpha1/loadbalancingpolicies?limit=500",
 	}
 	if !slices.Equal(a.requests, want) {
 		t.Errorf("requests %q, want %q", a.requests, want)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -30,7 +29,7 @@ func (f *explainFlags) asks(s *scene, o *explain.Options) error {
 // asksAsPod asks as a pod.
 func (s *scene) asksAsPod(name string, o *explain.Options) error {
 	if s.policies == nil {
-		return errors.New("--client: no policies are known, so that all clients are alike")
+		return errNoPolicies
 	}
 	pod, err := s.pod(name)
 	if err != nil {
@@ -47,9 +46,9 @@ func (s *scene) asksAsPod(name string, o *explain.Options) error {
 
 // pod finds a pod by [NAMESPACE/]NAME.
 func (s *scene) pod(text string) (*policy.Pod, error) {
-	name, err := serviceName(text, s.namespace)
+	name, err := clientName(text, s.namespace)
 	if err != nil {
-		return nil, fmt.Errorf("--client=%s: want NAMESPACE/POD", text)
+		return nil, err
 	}
 	if pod := s.policies.Pod(name.Namespace, name.Name); pod != nil {
 		return pod, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/internal/explain"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
+	kubepolicies "github.com/weir-lb/weir/internal/kube/policies"
 	"github.com/weir-lb/weir/internal/manifest"
 )
 
@@ -28,8 +29,9 @@ type scene struct {
 	namespace string // that the user asked for; empty: all
 	survey    plan.Survey
 	problems  []convert.Problem
-	holder    string // who holds the objects, as in "the manifests hold"
-	policies  *policy.Set
+	holder    string      // who holds the objects, as in "the manifests hold"
+	policies  *policy.Set // nil: there are none
+	leftOut   []string    // what the answer lacks, because the user may not read it
 }
 
 // scene reads what is to be explained: manifests where they are named, else the cluster.
@@ -61,16 +63,37 @@ func (f *explainFlags) scene(c *cobra.Command, args []string) (*scene, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the API server %s: %w", config.Host, err)
 	}
-	reader := &clusterReader{client: client}
-	stop := reader.showProgress(c.ErrOrStderr())
-	objects, err := f.objects(c.Context(), reader, namespace, args)
-	stop()
+	reader, err := kubepolicies.NewReader(config)
+	if err != nil {
+		return nil, err
+	}
+	objects := &clusterReader{client: client}
+	stop := objects.showProgress(c.ErrOrStderr())
+	defer stop()
+	return f.liveScene(c.Context(), read, &policyReader{
+		clusterReader: objects, reader: reader, discovery: client.Discovery(), client: f.client, namespace: namespace,
+	}, args)
+}
+
+// liveScene reads the cluster.
+func (f *explainFlags) liveScene(ctx context.Context, read liveOptions, r *policyReader, args []string) (*scene, error) {
+	var objects *convert.Objects
+	known := new(policyObjects)
+	err := together(
+		func() (err error) { objects, err = f.objects(ctx, r.clusterReader, r.namespace, args); return err },
+		func() (err error) {
+			if f.showsPolicies(args) {
+				known, err = r.policies(ctx)
+			}
+			return err
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
 	s := read.scene(objects)
-	s.namespace = namespace
-	return s, nil
+	s.namespace = r.namespace
+	return s, s.know(known, objects.Nodes, args)
 }
 
 // objects reads from the cluster what args ask for.
@@ -137,6 +160,9 @@ const maxWarnings = 20
 
 // warn tells what is wrong with the objects.
 func (s *scene) warn(c *cobra.Command) {
+	for _, text := range s.leftOut {
+		c.PrintErrln("warning: " + text)
+	}
 	for i, p := range s.problems {
 		if i == maxWarnings {
 			c.PrintErrf("warning: %d more like these\n", len(s.problems)-i)

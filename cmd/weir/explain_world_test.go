@@ -16,7 +16,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/weir-lb/weir/api/v1alpha1"
 )
 
 // The services of the cluster: one that weir has programmed, one that it has not yet, one whose label is not understood,
@@ -57,6 +60,10 @@ type apiServer struct {
 	nodes    []corev1.Node
 	services []corev1.Service
 	slices   []discoveryv1.EndpointSlice
+	policies []v1alpha1.LoadBalancingPolicy // nil: the resource is not installed
+	routes   []gatewayv1.HTTPRoute          // nil: not installed, either
+	pods     []corev1.Pod
+	spaces   []corev1.Namespace
 	pageSize int             // 0: what the client asks for
 	expire   int             // so many requests for a further page are answered with 410
 	denied   map[string]bool // resources that nobody may read
@@ -155,9 +162,13 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.mu.Unlock()
 	a.requests = append(a.requests, r.URL.String())
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if strings.HasPrefix(r.URL.Path, "/apis/weir.dev/") || strings.HasPrefix(r.URL.Path, "/apis/gateway.networking.k8s.io/") {
+		a.serveCustom(w, r, parts[3:])
+		return
+	}
 	parts = parts[slices.Index(parts, "v1")+1:]
 	namespace := ""
-	if parts[0] == "namespaces" {
+	if parts[0] == "namespaces" && len(parts) > 2 {
 		namespace, parts = parts[1], parts[2:]
 	}
 	switch {
@@ -171,19 +182,47 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return (namespace == "" || s.Namespace == namespace) &&
 				(!selected || s.Labels["kubernetes.io/service-name"] == name)
 		}))
+	case len(parts) == 2 && parts[0] == "namespaces":
+		one(w, where(a.spaces, func(n *corev1.Namespace) bool { return n.Name == parts[1] }))
+	case len(parts) == 2 && parts[0] == "pods":
+		one(w, where(a.pods, func(p *corev1.Pod) bool { return p.Namespace == namespace && p.Name == parts[1] }))
+	case parts[0] == "pods":
+		respond(w, a, r, where(a.pods, func(p *corev1.Pod) bool { return p.Namespace == namespace }))
 	case len(parts) == 2:
-		for i := range a.services {
-			if a.services[i].Namespace == namespace && a.services[i].Name == parts[1] {
-				send(w, http.StatusOK, a.services[i])
-				return
-			}
-		}
-		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, "not found")
+		one(w, where(a.services, func(s *corev1.Service) bool { return s.Namespace == namespace && s.Name == parts[1] }))
 	default:
 		respond(w, a, r, where(a.services, func(s *corev1.Service) bool {
 			return namespace == "" || s.Namespace == namespace
 		}))
 	}
+}
+
+// serveCustom answers for the kinds that CRDs define. As of a real server, one that is not to be read is refused first, be it
+// there or not; which there are may be asked by everybody.
+func (a *apiServer) serveCustom(w http.ResponseWriter, r *http.Request, parts []string) {
+	installed := map[string]bool{"loadbalancingpolicies": a.policies != nil, "httproutes": a.routes != nil}
+	group := map[bool]string{true: "loadbalancingpolicies", false: "httproutes"}[strings.HasPrefix(r.URL.Path, "/apis/weir.dev/")]
+	switch {
+	case len(parts) == 0 && installed[group]:
+		send(w, http.StatusOK, metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: group}}})
+	case len(parts) > 0 && a.denied[parts[0]]:
+		fail(w, http.StatusForbidden, metav1.StatusReasonForbidden, parts[0]+" is forbidden: User \"jane\" cannot list it")
+	case len(parts) == 0 || !installed[parts[0]]:
+		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+	case parts[0] == "httproutes":
+		respond(w, a, r, a.routes)
+	default:
+		respond(w, a, r, a.policies)
+	}
+}
+
+// one sends the object that was found.
+func one[T any](w http.ResponseWriter, found []T) {
+	if len(found) == 0 {
+		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, "not found")
+		return
+	}
+	send(w, http.StatusOK, found[0])
 }
 
 func where[T any](all []T, keep func(*T) bool) []T {
