@@ -70,3 +70,41 @@ func TestEjectionMovesOnlyTheKeysOfWhoIsEjected(t *testing.T) {
 		})
 	}
 }
+
+func TestAnEndpointThatComesBackUnderItsHashKeyHasItsKeys(t *testing.T) {
+	for _, a := range []pick.Algorithm{pick.RingHash, pick.Maglev} {
+		t.Run(string(a), func(t *testing.T) {
+			p := pick.NewPool(pick.Options{Config: pick.Config{Algorithm: a}})
+			list := home(4)
+			for i := range list {
+				list[i].HashKey = string(rune('a' + i))
+			}
+			p.Update(0, list)
+			before := make(map[int]netip.AddrPort)
+			for i := range 500 {
+				before[i] = owner(p, 0, someKey(i), pick.Success)
+			}
+			old, again := list[1].Addr, netip.MustParseAddrPort("10.9.9.9:80")
+			list[1].Addr = again // a pod that was started again
+			p.Update(0, list)
+			for i, was := range before {
+				want := was
+				if was == old {
+					want = again
+				}
+				if got := owner(p, 0, someKey(i), pick.Success); got != want {
+					t.Fatalf("key %d came from %v to %v, want %v", i, was, got, want)
+				}
+			}
+
+			// The same when others stand where it stood.
+			list = append(list[1:], list[0])
+			p.Update(0, list)
+			for i, was := range before {
+				if got := owner(p, 0, someKey(i), pick.Success); got != was && (was != old || got != again) {
+					t.Fatalf("in another order key %d came from %v to %v", i, was, got)
+				}
+			}
+		})
+	}
+}
