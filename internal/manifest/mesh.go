@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/mesh"
@@ -46,7 +47,6 @@ func (r *reader) mesh(d document, kind string) error {
 		return nil
 	}
 	name, _ := d.word("name")
-	ref := convert.Ref{Kind: kind, Name: name}
 	e := encoder{file: d.file, repeated: r.repeated}
 	err := e.value(d.root)
 	r.repeated = e.repeated
@@ -54,7 +54,10 @@ func (r *reader) mesh(d document, kind string) error {
 		return err
 	}
 	if e.out.Len() > maxMeshBytes {
-		r.refuse(d, ref, mesh.Finding{Message: fmt.Sprintf("the document exceeds %d bytes: split it", maxMeshBytes)})
+		tooLong := mesh.Finding{Message: fmt.Sprintf("the document exceeds %d bytes: split it", maxMeshBytes), Refused: true}
+		r.meshDocument(d, &mesh.Document{
+			Origin: policy.Origin{Dialect: policy.Dialect(kind), Name: name}, Findings: []mesh.Finding{tooLong},
+		})
 		return nil
 	}
 	read := mesh.Parse(e.out.Bytes(), r.options)

@@ -205,9 +205,14 @@ func TestMeshDocumentsAreReadWithinBounds(t *testing.T) {
 	}
 	large := "type: MeshLoadBalancing\nname: a\nlabels: {l: " + strings.Repeat("x", 2<<20) + "}\nto: [{" + everybody + "}]\n"
 	r := read(t, large)
-	const want = "refusal stdin:1: MeshLoadBalancing a: the document exceeds 1572864 bytes: split it: the policy is left out\n"
+	const want = "refused stdin:1: MeshLoadBalancing a\n" +
+		"refusal stdin:1: MeshLoadBalancing a: the document exceeds 1572864 bytes: split it: the policy is left out\n"
 	if diff := cmp.Diff(want, renderPolicies(r)); diff != "" {
 		t.Errorf("a large one (-want +got):\n%s", diff)
+	}
+	good := read(t, "type: MeshLoadBalancing\nname: a\nto: [{"+everybody+"}]\n")
+	if kept := r.Policies.Keep(good.Policies, r.Refused); len(kept.Rules) != 1 {
+		t.Errorf("the last good rules of a document that grew too large do not go on: %v", kept.Rules)
 	}
 }
 
