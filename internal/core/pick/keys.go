@@ -1,7 +1,7 @@
 package pick
 
-// part is a stretch of the interval [0, 2^32) on which keys lie, from where the one before ends.
-type part struct {
+// stretch is a piece of the interval [0, 2^32) on which keys lie, from where the one before ends.
+type stretch struct {
 	end   uint64
 	group *group // nil: keys that lie here are shed
 	route int    // of the group, in the view
@@ -13,14 +13,14 @@ type claim struct {
 	size  uint64
 }
 
-// partsEach bounds how many parts a group has on average. More only come about when shares move to and fro between several
-// groups; then all is laid out anew, which moves keys once.
-const partsEach = 4
+// stretchesEach bounds how many stretches a group has on average. More only come about when shares move to and fro between
+// several groups; then all is laid out anew, which moves keys once.
+const stretchesEach = 4
 
 // apportion gives each group as much as it claims, and moves no key that need not move: who has too much gives the excess
 // up, who has too little takes of that. Home keeps what lies lowest and the others what lies highest, so that as a rule
-// home is one part from 0, and what it gives up and gets back are the same keys. claims[0] is home, and they sum to 2^32.
-func apportion(old []part, claims []claim) []part {
+// home is one stretch from 0, and what it gives up and gets back are the same keys. claims[0] is home, and they sum to 2^32.
+func apportion(old []stretch, claims []claim) []stretch {
 	kept := keep(old, claims)
 	lack := make([]uint64, len(claims))
 	index := make(map[*group]int, len(claims))
@@ -46,14 +46,14 @@ func apportion(old []part, claims []claim) []part {
 		begin = o.end
 	}
 	l.fill(whole - begin)
-	if len(l.parts) > partsEach*len(claims) {
+	if len(l.stretches) > stretchesEach*len(claims) {
 		return apportion(nil, claims)
 	}
-	return l.parts
+	return l.stretches
 }
 
-// keep tells how much of each part its group keeps.
-func keep(old []part, claims []claim) []uint64 {
+// keep tells how much of each stretch its group keeps.
+func keep(old []stretch, claims []claim) []uint64 {
 	kept := make([]uint64, len(old))
 	for n, c := range claims {
 		left := c.size
@@ -77,10 +77,10 @@ func keep(old []part, claims []claim) []uint64 {
 
 // layout is a new division of the interval on its way.
 type layout struct {
-	claims []claim
-	lack   []uint64 // what each claim still misses
-	end    uint64
-	parts  []part
+	claims    []claim
+	lack      []uint64 // what each claim still misses
+	end       uint64
+	stretches []stretch
 }
 
 // add gives the next stretch to a group.
@@ -89,11 +89,11 @@ func (l *layout) add(g *group, size uint64) {
 		return
 	}
 	l.end += size
-	if n := len(l.parts); n > 0 && l.parts[n-1].group == g {
-		l.parts[n-1].end = l.end
+	if n := len(l.stretches); n > 0 && l.stretches[n-1].group == g {
+		l.stretches[n-1].end = l.end
 		return
 	}
-	l.parts = append(l.parts, part{end: l.end, group: g})
+	l.stretches = append(l.stretches, stretch{end: l.end, group: g})
 }
 
 // fill gives the next stretch to those who miss something, home first.

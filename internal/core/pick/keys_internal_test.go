@@ -6,18 +6,18 @@ import (
 )
 
 // sizes adds up what each claim has.
-func sizes(parts []part) map[*group]uint64 {
+func sizes(stretches []stretch) map[*group]uint64 {
 	has := map[*group]uint64{}
 	begin := uint64(0)
-	for _, p := range parts {
+	for _, p := range stretches {
 		has[p.group] += p.end - begin
 		begin = p.end
 	}
 	return has
 }
 
-// movedKeys measures the part of the interval that belongs to another group than before, by walking over all ends.
-func movedKeys(before, after []part) uint64 {
+// movedKeys measures the stretch of the interval that belongs to another group than before, by walking over all ends.
+func movedKeys(before, after []stretch) uint64 {
 	var moved, at uint64
 	for i, j := 0, 0; i < len(before) && j < len(after); {
 		next := min(before[i].end, after[j].end)
@@ -61,29 +61,29 @@ func TestChangeOfSharesMovesNoKeyThatNeedNotMove(t *testing.T) {
 		if random.IntN(2) == 0 {
 			groups = append(groups, nil) // what is shed
 		}
-		var parts []part
+		var stretches []stretch
 		for step := range 40 {
 			claims := claimsOf(random, groups)
-			next := apportion(parts, claims)
+			next := apportion(stretches, claims)
 			has, least := sizes(next), uint64(0)
 			for _, c := range claims {
 				if has[c.group] != c.size {
 					t.Fatalf("a group has %d, claims %d: %v", has[c.group], c.size, next)
 				}
-				if had := sizes(parts)[c.group]; had > c.size {
+				if had := sizes(stretches)[c.group]; had > c.size {
 					least += had - c.size
 				}
 			}
-			if n := len(next); next[n-1].end != whole || n > partsEach*len(claims) {
-				t.Fatalf("%d parts up to %d for %d claims", n, next[n-1].end, len(claims))
+			if n := len(next); next[n-1].end != whole || n > stretchesEach*len(claims) {
+				t.Fatalf("%d stretches up to %d for %d claims", n, next[n-1].end, len(claims))
 			}
-			if moved := movedKeys(parts, next); step > 0 && moved != least {
+			if moved := movedKeys(stretches, next); step > 0 && moved != least {
 				if len(next) > len(claims) {
-					t.Fatalf("%d moved, %d need to: %v, then %v", moved, least, parts, next)
+					t.Fatalf("%d moved, %d need to: %v, then %v", moved, least, stretches, next)
 				}
-				anew++ // laid out anew, to have few parts
+				anew++ // laid out anew, to have few stretches
 			}
-			parts = next
+			stretches = next
 		}
 	}
 	if anew > 300*40/10 {
@@ -93,11 +93,11 @@ func TestChangeOfSharesMovesNoKeyThatNeedNotMove(t *testing.T) {
 
 func TestHomeGetsBackTheKeysThatItGaveUp(t *testing.T) {
 	home, b := &group{}, &group{}
-	parts := []part{{end: whole, group: home}}
+	stretches := []stretch{{end: whole, group: home}}
 	for _, h := range []float64{0.9, 0.7, 0.8, 0.5, 0.95, 0.6} {
-		parts = apportion(parts, []claim{{home, position(h)}, {b, whole - position(h)}})
-		if parts[0].group != home || parts[0].end != position(h) {
-			t.Fatalf("home has %v at a share of %v: want one part from 0", parts, h)
+		stretches = apportion(stretches, []claim{{home, position(h)}, {b, whole - position(h)}})
+		if stretches[0].group != home || stretches[0].end != position(h) {
+			t.Fatalf("home has %v at a share of %v: want one stretch from 0", stretches, h)
 		}
 	}
 }

@@ -45,8 +45,8 @@ type Pool struct {
 	decision  overflow.Decision
 	reference reference
 	sampled   bool
-	keys      []part // where keys lie; see apportion
-	draft     view   // of the next view; reused, as are the ones below
+	keys      []stretch // where keys lie; see apportion
+	draft     view      // of the next view; reused, as are the ones below
 	inGroup   []*member
 	serving   []*endpoint
 	due       []*endpoint

@@ -23,12 +23,12 @@ func (p *Pool) publish() {
 	}
 	next := *draft
 	next.routes, next.reserve = slices.Clone(draft.routes), slices.Clone(draft.reserve)
-	next.parts = p.divide(next.routes)
+	next.stretches = p.divide(next.routes)
 	p.view.Store(&next)
 }
 
 // divide lays out the keys by the routes' shares.
-func (p *Pool) divide(routes []route) []part {
+func (p *Pool) divide(routes []route) []stretch {
 	claims := make([]claim, len(p.groups), len(p.groups)+1)
 	for i, g := range p.groups {
 		claims[i].group = g
@@ -50,11 +50,11 @@ func (p *Pool) divide(routes []route) []part {
 		claims = append(claims, claim{size: whole - begin})
 	}
 	p.keys = apportion(p.keys, claims)
-	parts := slices.Clone(p.keys)
-	for i := range parts {
-		parts[i].route = at[parts[i].group]
+	stretches := slices.Clone(p.keys)
+	for i := range stretches {
+		stretches[i].route = at[stretches[i].group]
 	}
-	return parts
+	return stretches
 }
 
 // drawRoutes appends the decision's routes that exist and have a share; without any, and without shedding, home has
@@ -140,7 +140,7 @@ func (p *Pool) route(old *view, g *group, subset []int) route {
 // equip gives a route its picker. That of a hashing algorithm is made again only when other endpoints are to be found, and
 // not because one of them sits out.
 func (p *Pool) equip(old *view, r *route) {
-	switch before := old.find(r, (*route).sameTable); {
+	switch before := old.find(r, (*route).sameWheel); {
 	case r.hashes && before != nil:
 		r.picker, r.covered = before.picker, before.covered
 	case r.hashes:

@@ -4,12 +4,12 @@ import "slices"
 
 // view is what requests follow between two ticks. It is immutable.
 type view struct {
-	routes  []route // in use, with their shares of the interval [0, 2^32)
-	reserve []route // the other groups in waterfall order, for when no route has anyone who serves
-	parts   []part  // of the same interval, for requests with a key; with the same shares
-	shed    bool    // positions beyond the last route are to be rejected
-	strict  bool    // who sits out is not used, not even if all do
-	split   bool    // there is a choice between routes or shedding
+	routes    []route   // in use, with their shares of the interval [0, 2^32)
+	reserve   []route   // the other groups in waterfall order, for when no route has anyone who serves
+	stretches []stretch // of the same interval, for requests with a key; with the same shares
+	shed      bool      // positions beyond the last route are to be rejected
+	strict    bool      // who sits out is not used, not even if all do
+	split     bool      // there is a choice between routes or shedding
 	// sampled takes positions at random: with many requests chance is fair enough, and the sequence, which makes few
 	// requests keep to the shares exactly, would be one word that all processors write.
 	sampled bool
@@ -44,8 +44,8 @@ func (v *view) at(position uint64) *route {
 
 // keyed gives the route of a key's place in [0, 2^32); nil where requests are to be shed.
 func (v *view) keyed(position uint64) *route {
-	for i := range v.parts {
-		if p := &v.parts[i]; position < p.end {
+	for i := range v.stretches {
+		if p := &v.stretches[i]; position < p.end {
 			if p.group == nil {
 				return nil
 			}
@@ -55,7 +55,7 @@ func (v *view) keyed(position uint64) *route {
 	return nil
 }
 
-// equal tells whether requests would notice the difference. The parts follow from the routes.
+// equal tells whether requests would notice the difference. The stretches follow from the routes.
 func (v *view) equal(o *view) bool {
 	same := func(a, b route) bool {
 		return a.end == b.end && a.failing == b.failing && a.sameEndpoints(&b)
@@ -68,11 +68,11 @@ func (v *view) equal(o *view) bool {
 func (r *route) sameEndpoints(o *route) bool {
 	return r.group == o.group && r.ring == o.ring && r.revision == o.revision && r.panics == o.panics &&
 		slices.Equal(r.serving, o.serving) && slices.Equal(r.due, o.due) &&
-		slices.Equal(r.everyone, o.everyone) && r.sameTable(o)
+		slices.Equal(r.everyone, o.everyone) && r.sameWheel(o)
 }
 
-// sameTable tells whether a hashing picker of one is good for the other.
-func (r *route) sameTable(o *route) bool {
+// sameWheel tells whether a hashing picker of one is good for the other.
+func (r *route) sameWheel(o *route) bool {
 	return r.hashes == o.hashes && r.group == o.group && r.revision == o.revision && slices.Equal(r.covered, o.covered)
 }
 
