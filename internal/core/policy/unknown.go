@@ -94,11 +94,13 @@ func (s *Set) zones(known []topology.Zone) map[topology.Zone]bool {
 	for _, z := range known {
 		exists[z] = true
 	}
+	keys := make(map[string]bool) // each once: there may be as many rules as pods
 	for i := range s.Rules {
 		key := s.Rules[i].Conf.Locality.ZoneKey
-		if key == nil {
+		if key == nil || keys[*key] {
 			continue
 		}
+		keys[*key] = true
 		for _, labels := range s.Nodes {
 			exists[topology.Zone(labels[*key])] = true
 		}

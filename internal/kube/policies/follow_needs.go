@@ -19,7 +19,7 @@ func Needs(s *policy.Set, o Options) []convert.Problem {
 		return nil
 	}
 	o = o.withDefaults()
-	n := needs{set: s, options: &o, told: make(map[convert.Problem]bool)}
+	n := needs{set: s, options: &o, onPods: make(map[string]bool), told: make(map[convert.Problem]bool)}
 	for i := range s.Rules {
 		n.rule(&s.Rules[i])
 	}
@@ -31,6 +31,7 @@ type needs struct {
 	set     *policy.Set
 	options *Options
 	origin  *policy.Origin
+	onPods  map[string]bool          // whether pods have a label, as far as it was asked for
 	told    map[convert.Problem]bool // the rules of a policy share most of what they say
 	found   []convert.Problem
 }
@@ -105,11 +106,17 @@ func (n *needs) key(field, key string) {
 	}
 }
 
+// isOnPods goes through the pods once for each key: many rules may name it, and there may be very many pods.
 func (n *needs) isOnPods(key string) bool {
-	return slices.ContainsFunc(n.set.Pods, func(p policy.Pod) bool {
-		_, ok := p.Labels[key]
-		return ok
-	})
+	is, known := n.onPods[key]
+	if !known {
+		is = slices.ContainsFunc(n.set.Pods, func(p policy.Pod) bool {
+			_, ok := p.Labels[key]
+			return ok
+		})
+		n.onPods[key] = is
+	}
+	return is
 }
 
 func (n *needs) isOnNodes(key string) bool {
