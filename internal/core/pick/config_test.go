@@ -185,6 +185,31 @@ func TestNewEndpointsStartSlowly(t *testing.T) {
 	}
 }
 
+func TestPowerOfTwoStartsAsSlowlyAsThePolicySays(t *testing.T) {
+	random := rand.New(rand.NewPCG(71, 72))
+	p := pick.NewPool(pick.Options{Random: random.Uint64, Config: pick.Config{SlowStart: &pick.SlowStart{Window: seconds(100)}}})
+	p.Update(0, home(3))
+	p.Update(seconds(200), home(4))
+	if got := p.Status().Endpoints[3].Slowdown; got != 1 {
+		t.Errorf("the newcomer counts as %v times slow beside its slow start", got)
+	}
+	now := seconds(250)
+	p.Tick(now)
+	const requests = 20_000
+	served := 0
+	for range requests {
+		ticket, _ := p.Pick(now, pick.Request{})
+		if ticket.Addr() == home(4)[3].Addr {
+			served++
+		}
+		ticket.Close(now, pick.Success)
+	}
+	// Half a weight among three whole ones; five deviations are 0.012.
+	if got := float64(served) / requests; got < 0.143-0.013 || got > 0.143+0.013 {
+		t.Errorf("the newcomer served %.3f of the requests, want 1/7", got)
+	}
+}
+
 func TestWhoComesBackStartsSlowly(t *testing.T) {
 	p := pick.NewPool(pick.Options{Config: pick.Config{SlowStart: &pick.SlowStart{Window: seconds(10)}}})
 	list := home(2)

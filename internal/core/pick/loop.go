@@ -59,11 +59,11 @@ func (p *Pool) observe(now, elapsed time.Duration) {
 		ref.samples += float64(m.did.ok)
 		ref.sum += m.did.latency.Seconds()
 	}
-	usual := ref.usual()
+	usual, startsByPolicy := ref.usual(), p.prepared.config.SlowStart != nil
 	for _, m := range p.members {
 		m.recent.fold(m.did, *ref, keep)
 		prior := usual
-		if now-m.joined < slowStart {
+		if now-m.joined < slowStart && !startsByPolicy {
 			prior = newcomerSlowdown * usual
 		}
 		m.weight.Store(uint32(max(1, m.recent.slowdown(prior)*weightOne)))

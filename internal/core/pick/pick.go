@@ -101,7 +101,7 @@ type Config struct {
 	MaxRingSize  uint64 // RingHash; 0: 8 Mi
 	TableSize    uint64 // Maglev, a prime; 0: 65,537
 
-	SlowStart *SlowStart // nil: the pool's own, which PowerOfTwo alone follows
+	SlowStart *SlowStart // of PowerOfTwo, RoundRobin and LeastRequest; nil: the pool's own, which PowerOfTwo alone follows
 	Threshold float64    // fraction of healthy endpoints below which a group's share shrinks in proportion; 0: never
 	Panic     *float64   // fraction of healthy endpoints below which a group's health is not believed; nil: the rules of Health
 	Health    health.Config

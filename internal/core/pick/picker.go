@@ -24,7 +24,7 @@ func newPlain(c *Config, endpoints []*endpoint, turn *turn) picker {
 	case LeastRequest:
 		return newLeastRequest(c, endpoints)
 	default:
-		return &powerOfTwo{endpoints: endpoints}
+		return starting(c, &powerOfTwo{endpoints: endpoints})
 	}
 }
 

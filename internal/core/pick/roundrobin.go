@@ -20,10 +20,7 @@ func newRoundRobin(c *Config, endpoints []*endpoint, turn *turn) picker {
 	} else {
 		p = newStrided(endpoints, turn, weights)
 	}
-	if c.SlowStart != nil {
-		return &thinned{picker: p}
-	}
-	return p
+	return starting(c, p)
 }
 
 // maxSchedule bounds the memory of a schedule, to 8 KiB, and the time that making it takes, to some 0.2 ms.
@@ -138,6 +135,14 @@ func bunching(whole, step uint64) uint64 {
 func (p *strided) pick(_, _ uint64) *endpoint {
 	turn := p.turn.n.Add(1) % p.places.whole
 	return p.endpoints[p.places.at(turn*p.step%p.places.whole)]
+}
+
+// starting makes a picker follow a slow start, if there is one.
+func starting(c *Config, p picker) picker {
+	if c.SlowStart == nil {
+		return p
+	}
+	return &thinned{picker: p}
 }
 
 // thinned passes by an endpoint that starts slowly, as often as it lacks weight, and takes the next one in its place.

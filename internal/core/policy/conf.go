@@ -225,7 +225,7 @@ type FailurePercentage struct {
 }
 
 // SlowStart gives a new endpoint less for a while: weight × max(MinWeightPercent/100, (age/Window)^(1/Aggression)). Only
-// RoundRobin and LeastRequest follow it.
+// RoundRobin and LeastRequest follow it, and the data plane's own algorithm where nobody names one.
 type SlowStart struct {
 	Window           time.Duration // above 0
 	MinWeightPercent *float64      // default 10
