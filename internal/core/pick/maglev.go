@@ -2,6 +2,7 @@ package pick
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/weir-lb/weir/internal/core/hash"
 )
@@ -65,8 +66,26 @@ type filler struct {
 	targets  []float64
 }
 
-// order is the order in which an endpoint wants slots: at, at + skip, and so on, around the table.
+// order is the order in which an endpoint wants slots: at, at + skip, and so on, around the table. Both are 64-bit fractions
+// of the table, rounded up, so that going around is what overflow does by itself, and each step one addition that waits
+// for nothing. The error grows by less than 1 with each step, and an order has no more steps than the table has slots: it
+// stays below 2^23, and a slot of the largest table is 2^41 wide.
 type order struct{ at, skip uint64 }
+
+// fraction gives slot/size in 1/2^64, rounded up; the slot is below the size.
+func fraction(slot, size uint64) uint64 {
+	quotient, rest := bits.Div64(slot, 0, size)
+	if rest > 0 {
+		quotient++
+	}
+	return quotient
+}
+
+// slot gives the slot in which a fraction of the table lies.
+func slot(fraction, size uint64) uint64 {
+	whole, _ := bits.Mul64(fraction, size)
+	return whole
+}
 
 func newFiller(size uint64, spokes []spoke) *filler {
 	f := &filler{
@@ -75,24 +94,26 @@ func newFiller(size uint64, spokes []spoke) *filler {
 	}
 	for i, s := range spokes {
 		f.heaviest = max(f.heaviest, s.weight)
-		f.orders[i] = order{at: hash.XXH64String(0, s.key) % size, skip: hash.XXH64String(1, s.key)%(size-1) + 1}
+		f.orders[i] = order{
+			at:   fraction(hash.XXH64String(0, s.key)%size, size),
+			skip: fraction(hash.XXH64String(1, s.key)%(size-1)+1, size),
+		}
 	}
 	return f
 }
 
 // take gives an endpoint the next slot of its order that is free, and sets its target higher.
 func (f *filler) take(i int) {
-	size, o := uint64(len(f.slots)), &f.orders[i]
-	at := o.at
-	for f.taken[at/64]>>(at%64)&1 != 0 {
-		if at += o.skip; at >= size {
-			at -= size
-		}
+	size, taken, o := uint64(len(f.slots)), f.taken, f.orders[i]
+	at := slot(o.at, size)
+	for taken[at/64]>>(at%64)&1 != 0 {
+		o.at += o.skip
+		at = slot(o.at, size)
 	}
-	f.taken[at/64] |= 1 << (at % 64)
+	taken[at/64] |= 1 << (at % 64)
 	f.slots[at] = f.spokes[i].index
 	f.free--
-	o.at = at
+	f.orders[i].at = o.at
 	f.targets[i] += f.heaviest
 }
 

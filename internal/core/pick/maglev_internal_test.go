@@ -67,7 +67,11 @@ func TestPublishedTablesAreReproduced(t *testing.T) {
 //
 func TestOrdersOfSlotsAreReproduced(t *testing.T) {
 	want := []order{{2, 4}, {3, 6}, {0, 2}, {3, 3}, {1, 3}, {1, 5}}
-	if got := newFiller(7, spokes(ports(90, 95))).orders; !slices.Equal(got, want) {
+	got := newFiller(7, spokes(ports(90, 95))).orders
+	for i, o := range got {
+		got[i] = order{slot(o.at, 7), slot(o.skip, 7)}
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("offsets and skips %v, want %v", got, want)
 	}
 }
