@@ -1,12 +1,9 @@
 package pick
 
-import (
-	"net/netip"
-	"slices"
-)
+import "net/netip"
 
 // Prepared is a Config and the endpoints it is for, with what takes long to make: the wheels of hashing algorithms. It is
-// immutable; any number of pools may take it over.
+// immutable; any number of pools may take it over, and no tick builds a wheel.
 type Prepared struct {
 	config  Config
 	targets []Target // each address once, as it was named first
@@ -83,20 +80,24 @@ func at[T any](all []T, indexes []int) []T {
 	return some
 }
 
-// hashed gives the picker of a hashing algorithm for a group's members, by index: from the wheel that was prepared, or
-// from one made now for a part of the group. It is nil without members.
+// hashed gives the picker of a hashing algorithm for a group's members, by index. Its wheel is the one that was prepared for
+// all of the group that are ready. Who is ready and not wanted, in a zone that is drained or beyond those that the strategy
+// names, is nobody there: his keys go where they go in a pause, all others stay, and nothing is built. It is nil without
+// members.
 func (p *Pool) hashed(g *group, members []int) picker {
-	if len(members) == 0 {
+	l := p.prepared.lookups[g.key]
+	if len(members) == 0 || l.wheel == nil {
 		return nil
 	}
-	x := p.prepared
-	w := x.lookups[g.key].wheel
-	if w == nil || !slices.Equal(x.lookups[g.key].ready, members) {
-		w = x.make(at(x.targets, members))
-	}
-	endpoints := make([]*endpoint, 0, len(members))
+	wanted := make(map[int]bool, len(members))
 	for _, i := range members {
-		endpoints = append(endpoints, p.members[i].endpoint)
+		wanted[i] = true
 	}
-	return w.over(endpoints)
+	endpoints := make([]*endpoint, len(l.ready))
+	for at, i := range l.ready {
+		if wanted[i] {
+			endpoints[at] = p.members[i].endpoint
+		}
+	}
+	return l.wheel.over(endpoints)
 }

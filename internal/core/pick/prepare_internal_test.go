@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -148,24 +149,87 @@ func TestTrialIsForKeysThatBelongToTheEndpoint(t *testing.T) {
 
 const later = 5 * time.Second
 
-func TestDrainMakesATableOfTheRest(t *testing.T) {
+func TestDrainMovesOnlyTheKeysOfTheDrained(t *testing.T) {
 	list := block(4, 1)
 	list[3].Zone = "lent"
 	p, made := hashingPool(Config{}, list)
 	p.Drain("lent", time.Minute)
 	p.Tick(time.Second)
-	for key := range uint64(30) {
-		if got := owner(t, p, key); got != int(key%3) {
-			t.Errorf("key %d is with %d, want %d", key, got, key%3)
+	for key := range uint64(40) {
+		want := int(key % 4)
+		if want == 3 {
+			want = 0 // the next one
+		}
+		if got := owner(t, p, key); got != want {
+			t.Errorf("key %d is with %d, want %d", key, got, want)
 		}
 	}
 	p.Tick(2 * time.Second)
-	if *made != 2 {
-		t.Errorf("%d tables, want one more than the first", *made)
-	}
 	p.Tick(2 * time.Minute)
-	if got := owner(t, p, 3); got != 3 || *made != 2 {
-		t.Errorf("after the drain the key is with %d, %d tables made; want it back, and the table that was prepared", got, *made)
+	if got := owner(t, p, 3); got != 3 || *made != 1 {
+		t.Errorf("after the drain the key is with %d, %d tables made; want it back, and one table", got, *made)
+	}
+}
+
+// naming is a strategy that names who is in use in the group after home.
+type naming struct{ endpoints []int }
+
+func (*naming) Reset(time.Duration, overflow.Scene) {}
+
+func (s *naming) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
+	return overflow.Decision{
+		Cap: 8, Groups: make([]overflow.GroupStatus, len(c.Groups)),
+		Routes: []overflow.Route{{Group: 1, Share: 1, Endpoints: s.endpoints}},
+	}
+}
+
+func TestEndpointsThatAStrategyNamesTakeTheKeysOfTheOthersAndBuildNothing(t *testing.T) {
+	s, made := &naming{endpoints: []int{7, 5}}, new(int) // the second zone has 5 to 9
+	p := NewPool(Options{Strategy: s, Random: rand.New(rand.NewPCG(5, 5)).Uint64})
+	p.Apply(0, prepare(Config{}, block(5, 2), making(made)))
+	look := func(want []int) {
+		t.Helper()
+		for key := range uint64(20) {
+			if got := owner(t, p, key); got != want[key%5] {
+				t.Errorf("key %d is with %d, want %d", key, got, want[key%5])
+			}
+		}
+	}
+	look([]int{0, 2, 2, 0, 0})
+	s.endpoints = append(s.endpoints, 8)
+	p.Tick(100 * time.Millisecond)
+	look([]int{0, 2, 2, 3, 0}) // only the new one's own keys move
+	if *made != 2 {
+		t.Errorf("%d tables, want the two from the beginning", *made)
+	}
+}
+
+func TestRingsAndTablesFindNobodyWhoIsNotThere(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 6))
+	for _, a := range []Algorithm{RingHash, Maglev} {
+		targets := many(50)
+		w := newWheel(&Config{Algorithm: a}, targets)
+		all := crowd(targets)
+		some := slices.Clone(all)
+		for i := range some {
+			if i%3 > 0 {
+				some[i] = nil
+			}
+		}
+		whole, part := w.over(all), w.over(some).(walker)
+		for range 2000 {
+			key := random.Uint64()
+			owner := slices.Index(all, whole.pick(0, key))
+			if got := part.pick(0, key); got != some[owner] {
+				t.Fatalf("%s: key %d of %d is with %v", a, key, owner, got)
+			}
+			if got := part.next(asks(key)); got == nil || owner%3 == 0 && got != all[owner] {
+				t.Fatalf("%s: key %d of %d goes on to %v", a, key, owner, got)
+			}
+		}
+		if got := w.over(make([]*endpoint, 50)).(walker).next(asks(1)); got != nil {
+			t.Errorf("%s: %v of nobody", a, got)
+		}
 	}
 }
 

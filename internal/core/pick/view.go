@@ -110,7 +110,7 @@ type query struct {
 }
 
 func (q *query) accepts(e *endpoint) bool {
-	return (e.standing.Load() == serving || q.panics && e.standing.Load() != gone) && !slices.Contains(q.avoid, e.id)
+	return e != nil && (e.standing.Load() == serving || q.panics && e.standing.Load() != gone) && !slices.Contains(q.avoid, e.id)
 }
 
 // walker is a picker that knows who comes after an endpoint that does not do: the next on the ring, another probe of the
@@ -155,7 +155,7 @@ func (v *view) search(r *route, q query) (choice, bool) {
 // its own will do: others would move twice.
 func (r *route) trial(q *query) *endpoint {
 	if r.hashes && len(r.due) > 0 {
-		if e := r.picker.pick(q.random, q.key); e.standing.CompareAndSwap(due, trying) {
+		if e := r.picker.pick(q.random, q.key); e != nil && e.standing.CompareAndSwap(due, trying) {
 			return e
 		}
 		return nil

@@ -9,7 +9,8 @@ import (
 // wheel says which endpoint each key belongs to. It knows endpoints by their index only, so that it can be made ahead of
 // them, and serves any endpoints of the same keys and weights in the same order. It is immutable.
 type wheel interface {
-	// over makes the picker for endpoints, which are those that the wheel was made for, in that order.
+	// over makes the picker for endpoints, which are those that the wheel was made for, in that order; nil in place of one
+	// makes the picker give nil for its keys, and never find it for others.
 	over(endpoints []*endpoint) picker
 }
 
