@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +33,7 @@ const (
 	retryFirst, retryLast = time.Second, 30 * time.Second
 )
 
-// Options are what an Attacher works with. All but Logger, Events and Poll are needed.
+// Options are what an Attacher works with. All but Logger, Events, Registerer and Poll are needed.
 type Options struct {
 	// Config reaches the cluster; writes keep to its rate.
 	Config *rest.Config
@@ -41,6 +42,8 @@ type Options struct {
 	// Events takes the events. Nil: none are sent.
 	Events events.EventRecorder
 	Logger *slog.Logger // nil: none
+	// Registerer is given the metrics; they are kept from view when nil.
+	Registerer prometheus.Registerer
 	// Poll is the time between two looks for resources that are not installed; 0: 10 s.
 	Poll time.Duration
 }
@@ -51,6 +54,7 @@ type Attacher struct {
 	options  Options
 	client   client.Client
 	services corev1client.ServicesGetter
+	targets  *prometheus.GaugeVec
 
 	// The versions of the objects that were written to: until a newer one is seen there is nothing to do again. Of one term.
 	policyVersions  map[types.UID]string
@@ -68,6 +72,9 @@ func New(o Options) (*Attacher, error) {
 	if o.Poll == 0 {
 		o.Poll = pollTime
 	}
+	if o.Registerer == nil {
+		o.Registerer = prometheus.NewRegistry()
+	}
 	c, err := NewClient(o.Config)
 	if err != nil {
 		return nil, err
@@ -76,7 +83,11 @@ func New(o Options) (*Attacher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Attacher{options: o, client: c, services: services, seed: maphash.MakeSeed()}, nil
+	targets, err := newTargets(o.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Attacher{options: o, client: c, services: services, targets: targets, seed: maphash.MakeSeed()}, nil
 }
 
 // Start follows the policies and writes what becomes of them until ctx is done. While the resource is not installed it says so
@@ -104,6 +115,7 @@ func (a *Attacher) Start(ctx context.Context) error {
 	}
 	w.followRoutes(ctx)
 	a.run(ctx, w)
+	count(a.targets, nil)
 	w.stop()
 	return nil
 }
@@ -158,6 +170,7 @@ func (a *Attacher) pass(ctx context.Context, w *watch, state *feed.State) error 
 		return err
 	}
 	verdict := Judge(World{Policies: list, Service: finder(state), Route: w.route(ctx)})
+	count(a.targets, verdict.Policies)
 	var errs []error
 	alive := make(map[types.UID]bool)
 	for i, p := range list {

@@ -2,11 +2,13 @@ package attach
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
@@ -51,26 +53,43 @@ type loss struct {
 	byEqual   bool // the winner is only older, or first in the alphabet
 }
 
+// comparison is what comes of a rule among the others.
+type comparison struct {
+	own    *ruling
+	lost   []loss      // by path
+	merged policy.Conf // with the rules about at least the same clients and destinations
+	// isOpen: others choose a load balancer for some of the clients or destinations.
+	isOpen bool
+}
+
 // compare finds which fields of a rule are not in force anywhere: those that a stronger rule about at least the same clients
-// and destinations says otherwise. It gives how many fields the rule says, and those that are lost, by path.
-func (j *judge) compare(r *policy.Rule) (said int, lost []loss) {
+// and destinations says otherwise.
+func (j *judge) compare(r *policy.Rule) comparison {
 	var covering []*ruling // weakest first, r's own among them
-	var own *ruling
+	var c comparison
 	for _, o := range j.rules {
 		switch {
 		case o.rule == r:
-			own = o
+			c.own = o
 			covering = append(covering, o)
 		case o.rule.Origin.Namespace == r.Origin.Namespace && o.rule.Origin.Name == r.Origin.Name: // another target of its own
 		case coversTarget(o.rule.Target, r.Target) && coversClients(&o.rule.Clients, &r.Clients):
 			covering = append(covering, o)
+		case coversTarget(o.rule.Target, r.Target) || coversTarget(r.Target, o.rule.Target):
+			c.isOpen = c.isOpen || o.rule.Conf.LoadBalancer != nil
 		}
 	}
-	var merged policy.Conf
 	for _, o := range covering {
-		merged = policy.Merge(merged, o.rule.Conf)
+		c.merged = policy.Merge(c.merged, o.rule.Conf)
 	}
-	holds := fields(&merged)
+	c.lost = j.losses(c.own, covering, &c.merged)
+	return c
+}
+
+// losses finds which fields of a rule are not among those of the merged rules that cover it.
+func (j *judge) losses(own *ruling, covering []*ruling, merged *policy.Conf) []loss {
+	var lost []loss
+	holds := fields(merged)
 	isFlat := merged.Locality.Disabled != nil && *merged.Locality.Disabled
 	for path, value := range own.said {
 		switch {
@@ -81,8 +100,32 @@ func (j *judge) compare(r *policy.Rule) (said int, lost []loss) {
 		}
 	}
 	slices.SortFunc(lost, func(a, b loss) int { return strings.Compare(a.path, b.path) })
-	return len(own.said), lost
+	return lost
 }
+
+// idle tells which fields that a rule says have no effect beside what holds with them, as what requests are hashed by has none
+// where the load balancer does not hash. Only the rules of a service are asked about: those of a namespace or of the mesh
+// hold for services of many kinds, and those of a route for whatever it leads to, so that data planes tell it there.
+func (c *comparison) idle() []policy.Note {
+	r := c.own.rule
+	if c.isOpen || r.Target.Kind != policy.TargetService && r.Target.Kind != policy.TargetServiceImport {
+		return nil
+	}
+	whole := policy.NewSet(policy.Set{Rules: []policy.Rule{{Origin: r.Origin, Target: r.Target, Conf: c.merged}}})
+	to := policy.Destination{Service: serviceName(r.Target), Port: topology.Port{Name: r.Target.Section}}
+	var idle []policy.Note
+	for _, n := range whole.Resolve(policy.Client{}, to).Notes {
+		field, _, _ := strings.Cut(n.Path, "[")
+		isLost := slices.ContainsFunc(c.lost, func(l loss) bool { return isWithin(l.path, field) })
+		if !isLost && slices.ContainsFunc(slices.Collect(maps.Keys(c.own.said)), func(path string) bool { return isWithin(path, field) }) {
+			idle = append(idle, n)
+		}
+	}
+	return idle
+}
+
+// isWithin tells whether a path is a field, or within it.
+func isWithin(path, field string) bool { return path == field || strings.HasPrefix(path, field+".") }
 
 // loss finds who said by another field, or the same, that a field does not count.
 func (*judge) loss(own *ruling, covering []*ruling, path, by string) loss {
@@ -93,7 +136,7 @@ func (*judge) loss(own *ruling, covering []*ruling, path, by string) loss {
 	}
 	replaces := func(o *ruling) bool {
 		for p := range o.said {
-			if p == block || strings.HasPrefix(p, block+".") {
+			if isWithin(p, block) {
 				return true
 			}
 		}
@@ -119,7 +162,7 @@ func (*judge) loss(own *ruling, covering []*ruling, path, by string) loss {
 // isForNearness tells whether a field means nothing where all endpoints are equally near.
 func isForNearness(path string) bool {
 	for _, p := range []string{"locality.affinity", "locality.weights", "locality.failover", "locality.failoverThreshold", "locality.overflow"} {
-		if path == p || strings.HasPrefix(path, p+".") {
+		if isWithin(path, p) {
 			return true
 		}
 	}

@@ -108,8 +108,9 @@ func (j *judge) target(d *document, r *policy.Rule) []metav1.Condition {
 		)
 	}
 	accepted := condition(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the policy is valid and its target is there")
-	said, lost := j.compare(r)
-	if len(lost) > 0 && len(lost) == said {
+	c := j.compare(r)
+	lost := c.lost
+	if len(lost) > 0 && len(lost) == len(c.own.said) {
 		if !slices.ContainsFunc(lost, func(l loss) bool { return !l.byEqual }) {
 			accepted = condition(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonConflicted,
 				"policies with the same target and clients, which are older or come first in the alphabet, say all of it otherwise: "+list(lost))
@@ -117,7 +118,7 @@ func (j *judge) target(d *document, r *policy.Rule) []metav1.Condition {
 		return conditions(accepted,
 			condition(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonOverridden, "nothing of it is in force: "+list(lost)))
 	}
-	notes := warnings(d.problems)
+	notes := c.notes(d.problems)
 	if len(lost) > 0 {
 		return conditions(accepted, condition(v1alpha1.ConditionProgrammed, metav1.ConditionTrue, v1alpha1.ReasonOverridden,
 			strings.Join(append([]string{list(lost)}, notes...), "; ")))
@@ -178,12 +179,19 @@ func invalid(problems []convert.Problem) []metav1.Condition {
 	)
 }
 
-// warnings are the problems of a policy that is taken all the same.
-func warnings(problems []convert.Problem) []string {
+// notes are the problems of a policy that is taken all the same, and what else has no effect.
+func (c *comparison) notes(problems []convert.Problem) []string {
 	var list []string
+	told := make(map[string]bool)
 	for _, p := range problems {
 		if !p.Refused {
 			list = append(list, p.Text())
+			told[p.Field] = true
+		}
+	}
+	for _, n := range c.idle() {
+		if field := "spec." + n.Path; !told[field] {
+			list = append(list, field+": "+n.Message)
 		}
 	}
 	return list

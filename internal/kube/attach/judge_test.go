@@ -159,6 +159,51 @@ func TestWhatBecomesOfPolicies(t *testing.T) {
 				"b@web Programmed=True Overridden: spec.locality.failover: shop/a says locality.disabled",
 			},
 		},
+		"nobody chose a load balancer that hashes": {
+			[]string{of("a", "shop", web+"hashPolicies: [{type: SourceIP}], endpointHashKey: {type: PodName}, panicThreshold: 10")},
+			[]string{
+				"a@web" + isOn,
+				"a@web Programmed=True PartiallyProgrammed: spec.hashPolicies: unused: the default algorithm does not hash requests; spec.endpointHashKey: unused",
+			},
+		},
+		"another one chose a load balancer that does not hash": {
+			[]string{
+				of("a", "shop", web+"hashPolicies: [{type: SourceIP}]"),
+				of("b", "shop", "targetRefs: [{kind: Namespace, name: shop}], loadBalancer: {type: Random}"),
+			},
+			[]string{
+				"a@web" + isOn, "a@web Programmed=True PartiallyProgrammed: spec.hashPolicies: unused: Random does not hash requests",
+				"b@shop" + isOn, "b@shop" + inUse,
+			},
+		},
+		"another one chose a load balancer that hashes": {
+			[]string{
+				of("a", "shop", `targetRefs: [{kind: Service, name: web, sectionName: "80"}], hashPolicies: [{type: SourceIP}]`),
+				of("b", "shop", "targetRefs: [{kind: Namespace, name: shop}], loadBalancer: {type: Maglev}"),
+			},
+			[]string{"a@web" + isOn, "a@web" + inUse, "b@shop" + isOn, "b@shop" + inUse},
+		},
+		"a load balancer of some clients or ports may hash": {
+			[]string{
+				of("a", "shop", web+"hashPolicies: [{type: SourceIP}]"),
+				of("b", "shop", web+"loadBalancer: {type: Maglev}, clients: {zones: [zone-a]}"),
+			},
+			[]string{"a@web" + isOn, "a@web" + inUse, "b@web" + isOn, "b@web" + inUse},
+		},
+		"what a namespace says may have an effect on some": {
+			[]string{of("a", "shop", "targetRefs: [{kind: Namespace, name: shop}], hashPolicies: [{type: SourceIP}]")},
+			[]string{"a@shop" + isOn, "a@shop" + inUse},
+		},
+		"what another one took the effect of": {
+			[]string{
+				of("a", "shop", web+"slowStart: {window: 10s}, panicThreshold: 10"),
+				of("b", "shop", web+"loadBalancer: {type: Random}"),
+			},
+			[]string{
+				"a@web" + isOn, "a@web Programmed=True PartiallyProgrammed: spec.slowStart: unused: Random has no slow start",
+				"b@web" + isOn, "b@web" + inUse,
+			},
+		},
 		"a warning is a part": {
 			[]string{of("a", "shop", web+"locality: {failover: [{to: {type: Any}}, {to: {type: None}}]}")},
 			[]string{"a@web" + isOn, "a@web Programmed=True PartiallyProgrammed: spec.locality.failover[1]"},

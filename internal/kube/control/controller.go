@@ -199,6 +199,7 @@ func (c *Controller) addAttacher(o Options) error {
 	}
 	a, err := attach.New(attach.Options{
 		Config: config, States: c.feed.States(), Events: c.manager.GetEventRecorder("weir"), Logger: o.Logger,
+		Registerer: o.Registerer,
 	})
 	if err != nil {
 		return err
