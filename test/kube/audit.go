@@ -13,12 +13,13 @@ import (
 	"time"
 )
 
-// A Write is a request to change an EndpointSlice, a Service or a Service's status that the API server has answered.
+// A Write is a request to change an EndpointSlice, a Service, a Service's status or a load-balancing policy that the API server
+// has answered.
 type Write struct {
 	User     string
 	Agent    string // the client's user agent
 	Verb     string // create, update, patch, delete, …
-	Resource string // endpointslices, services, services/status
+	Resource string // endpointslices, services, services/status, loadbalancingpolicies
 	Object   string // namespace/name
 	Code     int    // of the answer
 	At       time.Time
@@ -98,6 +99,7 @@ rules:
   resources:
   - {group: discovery.k8s.io, resources: [endpointslices]}
   - {group: "", resources: [services, services/status]}
+  - {group: weir.dev, resources: [loadbalancingpolicies]}
 - level: None
 `)
 }
