@@ -99,6 +99,7 @@ ports:
 
 // node is a weir agent that runs as a process.
 type node struct {
+	name    string
 	ip      string
 	ports   map[string]uint16
 	admin   string
@@ -110,10 +111,18 @@ type node struct {
 // start runs weir agent for the node of a zone, a, b or c, until the test ends.
 func (c *cluster) start(t *testing.T, zone string) *node {
 	t.Helper()
-	n := &node{ip: c.block + fmt.Sprint(strings.Index("abc", zone)+1), ports: c.ports, log: &buffer{}}
+	n := &node{name: "node-" + zone, ip: c.block + fmt.Sprint(strings.Index("abc", zone)+1), ports: c.ports}
+	n.run(t, "-f", c.folder, "--map", "shop/web="+n.ip)
+	return n
+}
+
+// run runs the agent of the node until the test ends, and waits until it is ready.
+func (n *node) run(t *testing.T, args ...string) {
+	t.Helper()
+	n.log = &buffer{}
 	n.admin = fmt.Sprintf("%s:%d", n.ip, freePort(t, n.ip))
-	n.process = exec.CommandContext(context.WithoutCancel(t.Context()), program, "agent", "-f", c.folder,
-		"--node", "node-"+zone, "--map", "shop/web="+n.ip, "--admin-bind-address", n.admin)
+	args = append([]string{"agent", "--node", n.name, "--admin-bind-address", n.admin}, args...)
+	n.process = exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
 	n.process.Stdout, n.process.Stderr = n.log, n.log
 	if err := n.process.Start(); err != nil {
 		t.Fatal(err)
@@ -123,10 +132,10 @@ func (c *cluster) start(t *testing.T, zone string) *node {
 		_ = n.process.Process.Kill()
 		_ = n.ended()
 		if t.Failed() {
-			t.Logf("log of node-%s:\n%s", zone, n.log)
+			t.Logf("log of %s:\n%s", n.name, n.log)
 		}
 	})
-	patience.Until(t, "node-"+zone+" is ready", func() bool {
+	patience.Until(t, n.name+" is ready", func() bool {
 		resp, err := http.Get("http://" + n.admin + "/readyz") //nolint:noctx // ends with the agent.
 		if err != nil {
 			return false
@@ -134,7 +143,6 @@ func (c *cluster) start(t *testing.T, zone string) *node {
 		_ = resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-	return n
 }
 
 // at gives the address of a port of the service on this node.
