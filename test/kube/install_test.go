@@ -27,6 +27,8 @@ func TestTheGuideInstallsByHelm(t *testing.T) {
 	g.wantHints(0)
 	g.follow("install.md", "Hints on one service")
 	g.wantHints(6)
+	g.follow("install.md", "Policies")
+	g.follow("policy.md", "In a cluster")
 	g.follow("install.md", "Metrics")
 	g.checkMetrics()
 	g.follow("install.md", "And back")
