@@ -159,6 +159,42 @@ func (r *reader) stop(cmd *exec.Cmd) {
 	}
 }
 
+// TestTheGuidesSnippetsAreAccepted checks what pages show of a policy's spec.
+func TestTheGuidesSnippetsAreAccepted(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/guide/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snippet := regexp.MustCompile(`(?m)^\n((?:    .+\n)+)`)
+	ofSpec := regexp.MustCompile(`^    (?:loadBalancer|hashPolicies|locality|outlierDetection|slowStart|panicThreshold):`)
+	found := 0
+	for _, path := range pages {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range snippet.FindAllStringSubmatch(string(page), -1) {
+			if !ofSpec.MatchString(match[1]) {
+				continue
+			}
+			found++
+			check := exec.CommandContext(t.Context(), program, "policy", "check", "-")
+			check.Stdin = strings.NewReader(`apiVersion: weir.dev/v1alpha1
+kind: LoadBalancingPolicy
+metadata: {name: snippet, namespace: shop}
+spec:
+    targetRefs: [{group: "", kind: Service, name: cart}]
+` + match[1])
+			if out, err := check.CombinedOutput(); err != nil {
+				t.Errorf("%s shows\n%s\nof which weir policy check says\n%s", path, match[1], out)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no snippet found on any page: the pattern is broken")
+	}
+}
+
 // TestTheGuidesSessionsAreTrue follows each page that has a session from the first command to the last.
 func TestTheGuidesSessionsAreTrue(t *testing.T) {
 	// The pages name their addresses, so only one reader at a time can follow them on a machine.
