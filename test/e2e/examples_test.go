@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -47,8 +48,8 @@ func TestExampleMeshDefaultKeepsALoadBand(t *testing.T) {
 
 func TestExampleMeshDefaultEjectsWhoFails(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 2, "shop/web", zones()).with(t, "a1@node-a", "a2@node-a", "a3@node-a", "a4@node-a",
-		"b1@node-b", "b2@node-b", "c1@node-c", "c2@node-c") // 30 % of eight are two
+	s := newSite(t, 2, "shop/web", zones()[:1]).with(t, "a1@node-a", "a2@node-a", "a3@node-a", "a4@node-a",
+		"a5@node-a", "a6@node-a", "a7@node-a", "a8@node-a") // 30 % of eight are two
 	s.apply(t)
 	policy := example(t, "1-mesh-default.yaml")
 	s.write(t, "policy.yaml", policy)
@@ -75,11 +76,11 @@ func TestExampleMeshDefaultEjectsWhoFails(t *testing.T) {
 		t.Errorf("it sits out for %v s, want 30", seconds)
 	}
 	before := a1.hits.Load()
-	if answers := c.count(t, 300); a1.hits.Load() != before || answers["a2"] == 0 || len(answers) != 3 {
+	if answers := c.count(t, 300); a1.hits.Load() != before || answers["a2"] == 0 || len(answers) != 7 {
 		t.Errorf("while a1 sits out %v answer", answers)
 	}
 
-	// It comes back after the pause, and then starts slowly: with a tenth of its weight, and less than half before 15 s.
+	// It comes back after the pause, and then starts slowly: with a tenth of its weight, which grows for 30 s.
 	a1.behaves()
 	s.write(t, "policy.yaml", replace(t, policy, "baseEjectionTime: 30s", "baseEjectionTime: 3s"))
 	n.holds(t, "outlierDetection.baseEjectionTime=3s")
@@ -92,17 +93,14 @@ func TestExampleMeshDefaultEjectsWhoFails(t *testing.T) {
 	})
 	began := time.Now()
 	answers := c.count(t, 600)
-	most := 0.2 + 5*0.0163 // a weight of a half beside two whole ones, and 5 standard deviations of 600
-	if took := time.Since(began); took < 12*time.Second && float64(answers["a2"])/600 > most {
-		t.Errorf("%v after it came back a2 answers %d of 600 requests", took, answers["a2"])
+	weight := max(0.1, (time.Since(began).Seconds()+1)/30) // at the end; a second for its way back
+	most := weight / (6 + weight)                          // beside six whole ones, as a1 still sits out
+	if got := float64(answers["a2"]) / 600; got > most+5*math.Sqrt(most*(1-most)/600) {
+		t.Errorf("%v after it came back a2 answers %.3f of the requests, want %.3f at most", time.Since(began), got, most)
 	}
-	patience.Until(t, "a1 is back, too", func() bool {
-		c.ask(t, "/")
-		return n.out(t, a1) == 0
-	})
 	s.write(t, "policy.yaml", replace(t, policy, "  slowStart: {window: 30s}\n", ""))
 	n.holds(t, "slowStart=-")
-	near(t, "a2 without a slow start", c.count(t, 900)["a2"], about{900, 1.0 / 4, 5 * 0.0144})
+	near(t, "a2 without a slow start", c.count(t, 900)["a2"], about{900, 1.0 / 7.5, 0.065}) // of seven or eight; 5 deviations
 }
 
 // tenant is the header that the second example goes by.
@@ -146,7 +144,8 @@ func keysOf(owners map[string]string, pod string) (n int) {
 // cacheShards is the service that the second example is about, on the addresses of that number.
 func cacheShards(t *testing.T, number int) *site {
 	t.Helper()
-	s := newSite(t, number, "shop/cache", zones()).with(t, "cache-0@node-a", "cache-1@node-b", "cache-2@node-c", "cache-3@node-a", "cache-4@node-b", "cache-5@node-c")
+	s := newSite(t, number, "shop/cache", zones()).with(t,
+		"cache-0@node-a", "cache-1@node-b", "cache-2@node-c", "cache-3@node-a", "cache-4@node-b", "cache-5@node-c")
 	s.apply(t)
 	s.write(t, "policy.yaml", example(t, "2-cache-shards.yaml"))
 	return s
@@ -391,41 +390,40 @@ func TestExamplePaymentsGeoFailsOverInOrder(t *testing.T) {
 		}
 		return n
 	}
-	const times = 2000
-	answers := c.count(t, times)
-	if in("us-1", answers) != times {
-		t.Errorf("with the region well %v answer", answers)
+	// The adaptive overflow of services whose policy names no other may help for a moment where a machine is busy, so that
+	// each state is waited for.
+	const times = 1000
+	settles := func(what string, holds func(map[string]int) bool) {
+		t.Helper()
+		var last map[string]int
+		patience.Until(t, what, func() bool {
+			last = c.count(t, times)
+			return holds(last)
+		})
+		t.Logf("%s: %v", what, last)
 	}
-	near(t, "the own zone of the region", in("us-1a", answers), about{times, 0.9, 0.035}) // 5 standard deviations
-
 	down := func(names ...string) {
 		for _, name := range names {
 			s.pod(name).unready.Store(true)
 		}
 		s.apply(t)
 	}
-	down("us-1b-1") // 75 % are well
-	patience.Until(t, "us-1b-1 answers no more", func() bool { return c.count(t, 200)["us-1b-1"] == 0 })
-	if answers = c.count(t, times); in("us-1", answers) != times {
-		t.Errorf("with 75 %% of the region well %v answer", answers)
-	}
-	down("us-1b-0") // 50 %: the region has 50 × 1.43 % = 71 %
-	patience.Until(t, "us-2 answers, too", func() bool { return in("us-2", c.count(t, 50)) > 0 })
-	answers = c.count(t, times)
-	near(t, "half of the region", in("us-1", answers), about{times, 0.71, 0.055}) // 5 standard deviations
-	if in("us-1", answers)+in("us-2", answers) != times {
-		t.Errorf("with half of the region well %v answer", answers)
-	}
+	// 5 standard deviations of a thousand are 0.048 of a share of 0.9, and 0.072 of one of 0.71.
+	settles("all stays in the region, and nine of ten in the zone", func(a map[string]int) bool {
+		return in("us-1", a) == times && math.Abs(float64(in("us-1a", a))/times-0.9) < 0.048
+	})
+	down("us-1b-1")
+	settles("with 75 % of the region all stays in it", func(a map[string]int) bool {
+		return in("us-1", a) == times && a["us-1b-1"] == 0
+	})
+	down("us-1b-0")
+	settles("with 50 % of the region 50 × 1.43 = 71 % stay in it", func(a map[string]int) bool {
+		return in("us-1", a)+in("us-2", a) == times && math.Abs(float64(in("us-1", a))/times-0.71) < 0.072
+	})
 	down("us-1a-0", "us-1a-1")
-	patience.Until(t, "us-1 answers no more", func() bool { return in("us-1", c.count(t, 50)) == 0 })
-	if answers = c.count(t, 500); in("us-2", answers) != 500 {
-		t.Errorf("without the region %v answer", answers)
-	}
+	settles("without the region all goes to the other one", func(a map[string]int) bool { return in("us-2", a) == times })
 	down("us-2a-0", "us-2a-1", "us-2b-0", "us-2b-1")
-	patience.Until(t, "Europe answers", func() bool { return in("eu", c.count(t, 50)) == 50 })
-	if answers = c.count(t, 500); in("eu-1", answers) == 0 || in("eu-2", answers) == 0 || in("eu", answers) != 500 {
-		t.Errorf("without the US %v answer", answers)
-	}
+	settles("without the US all goes to Europe", func(a map[string]int) bool { return in("eu", a) == times })
 	down("eu-1a-0", "eu-1a-1", "eu-1b-0", "eu-1b-1", "eu-2a-0", "eu-2a-1", "eu-2b-0", "eu-2b-1")
 	patience.Until(t, "nobody is left", func() bool {
 		got, err := c.get("/")
