@@ -54,9 +54,12 @@ func (m *mesh) answers(t *testing.T, c *client, zone string) {
 	t.Helper()
 	patience.Until(t, "zone "+zone+" answers", func() bool {
 		got := m.zoneOf(c.get("/"))
-		return got == zone || zone == "" && got == "503"
+		return got == zone || zone == "" && isRefusal(got)
 	})
 }
+
+// isRefusal tells whether an answer is weir's own: nobody may have the request, or nobody takes it.
+func isRefusal(answer string) bool { return answer == "503" || answer == "502" }
 
 // lose takes all pods of a zone away.
 func (m *mesh) lose(zone string) {
@@ -65,7 +68,8 @@ func (m *mesh) lose(zone string) {
 	}
 }
 
-// The zones are lost one after the other, and in each state the first zone of what is left has to answer.
+// The zones of a chain are lost one after the other: each has to answer everything when those before it are gone, and the
+// others never get a request.
 func TestK12AndK50FailoverChains(t *testing.T) {
 	for i, c := range []struct{ name, locality, chain, never string }{
 		{"K-44 localZone alone", "localZone: {}", "us-east", "us-west eu-north"},
@@ -94,8 +98,8 @@ crossZone:
 			m := newMesh(t, 40+i, meshZones...)
 			client := m.follow(t, strategy(c.locality)).client(t, "")
 			for zone := range strings.FieldsSeq(c.chain) {
-				m.answers(t, client, zone)
-				within(t, m.zones(client, 30), map[string]int{zone: 30}, 0)
+				// Who finds its endpoint gone tries another one, but only so many may do so at a time.
+				patience.Until(t, zone+" answers everything", func() bool { return m.zones(client, 30)[zone] == 30 })
 				m.lose(zone)
 			}
 			m.answers(t, client, "")
@@ -128,7 +132,11 @@ crossZone:
 	if n := m.hits("us-east"); n == 0 {
 		t.Error("nobody went to us-east")
 	}
-	within(t, m.zones(north, 20), map[string]int{"503": 20}, 0)
+	for range 20 {
+		if got := north.get("/"); !isRefusal(got) {
+			t.Errorf("clients in eu-north are answered by %s", got)
+		}
+	}
 }
 
 // Of four pods at home some are not ready. Source: A-72.
