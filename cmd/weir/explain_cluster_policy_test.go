@@ -140,7 +140,7 @@ func TestWhoMayNotReadPoliciesIsToldThatTheyAreLeftOut(t *testing.T) {
 		},
 		"a mistyped client": {func(*apiServer) {}, []string{"--client=batch/nigth"}, exitFailed, "no pod batch/nigth: did you mean batch/night"},
 		"an empty namespace": {
-			func(a *apiServer) { a.pods = slices.DeleteFunc(a.pods, func(p corev1.Pod) bool { return true }) },
+			func(a *apiServer) { a.pods = slices.DeleteFunc(a.pods, func(corev1.Pod) bool { return true }) },
 			[]string{"--client=batch/night"},
 			exitFailed, "no pod batch/night in the cluster",
 		},

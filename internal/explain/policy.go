@@ -1,9 +1,11 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -29,6 +31,7 @@ type PolicyPort struct {
 type Field struct {
 	Path   string `json:"path"` // below spec of a LoadBalancingPolicy
 	Value  string `json:"value"`
+	Route  string `json:"route,omitempty"`  // kind namespace/name and rule: it holds for the requests of that; empty: for all
 	Policy string `json:"policy"`           // kind and name of the document
 	Source string `json:"source,omitempty"` // file:line; empty: from an API server
 }
@@ -59,7 +62,29 @@ func Fields(s *policy.Settings) []Field {
 	fields := make([]Field, 0, len(s.Fields))
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		fields = append(fields, Field{f.Path, f.Value, PolicyName(&f.Origin), f.Origin.Source})
+		fields = append(fields, Field{Path: f.Path, Value: f.Value, Policy: PolicyName(&f.Origin), Source: f.Origin.Source})
+	}
+	return fields
+}
+
+// routeFields shows what policies have set for the requests of routes, each rule once.
+func routeFields(s *policy.Settings) []Field {
+	var fields []Field
+	told := make(map[string]bool)
+	for i := range s.Routes {
+		r := &s.Routes[i]
+		if r.Origin == nil || told[r.Route] {
+			continue
+		}
+		told[r.Route] = true
+		texts := make([]string, 0, len(r.HashPolicies))
+		for _, h := range r.HashPolicies {
+			texts = append(texts, h.String())
+		}
+		fields = append(fields, Field{
+			Path: "hashPolicies", Value: cmp.Or(strings.Join(texts, ", "), "none"), Route: r.Route,
+			Policy: PolicyName(r.Origin), Source: r.Origin.Source,
+		})
 	}
 	return fields
 }
@@ -87,7 +112,7 @@ func (o *Options) policy(svc *topology.Service) *Policy {
 		s := o.Policies.Resolve(o.Client, policy.Destination{Service: svc.ServiceName, Port: port})
 		p.Ports = append(p.Ports, PolicyPort{
 			Name: port.Name, Port: port.Port, Protocol: string(port.Protocol), Algorithm: string(s.Algorithm),
-			Fields: Fields(&s), Notes: Notes(&s),
+			Fields: append(Fields(&s), routeFields(&s)...), Notes: Notes(&s),
 		})
 	}
 	return p
@@ -108,7 +133,11 @@ func (p *printer) policy(v *Policy) {
 			rows = append(rows, []cell{name, text("-"), text("-"), text("no policy: the agent's flags and the service's annotations hold")})
 		}
 		for _, f := range port.Fields {
-			rows = append(rows, []cell{name, text(f.Path), text(f.Value), text(from(f.Policy, f.Source))})
+			path := f.Path
+			if f.Route != "" {
+				path += " for " + f.Route
+			}
+			rows = append(rows, []cell{name, text(path), text(f.Value), text(from(f.Policy, f.Source))})
 		}
 		for _, n := range port.Notes {
 			notes = append(notes, fmt.Sprintf("%s of %s: %s", n.Path, from(n.Policy, n.Source), n.Message))

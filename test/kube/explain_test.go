@@ -4,6 +4,7 @@ package kube_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -167,4 +168,36 @@ func TestExplainSaysWhichPermissionIsMissing(t *testing.T) {
 		"--resource=nodes,services,endpointslices.discovery.k8s.io")
 	c.Kubectl("create", "clusterrolebinding", "weir-explain", "--clusterrole=weir-explain", "--user=jane")
 	c.Until("the role is in force", func() error { _, err = c.RunWeir(args...); return err })
+	explainsPoliciesToWhoMayReadThem(t, c)
+}
+
+// explainsPoliciesToWhoMayReadThem sees that who may not list policies is told so only where there may be some: an API server
+// refuses by role before it looks for the resource.
+func explainsPoliciesToWhoMayReadThem(t *testing.T, c *kube.Cluster) {
+	t.Helper()
+	args := []string{"explain", "shop/web", "--kubeconfig", c.Kubeconfig("jane")}
+	const leftOut = "left out of the answer: you need the permission to list loadbalancingpolicies.weir.dev in all namespaces"
+	if out, err := c.RunWeir(args...); err != nil || strings.Contains(out, "left out") {
+		t.Errorf("where policies are not installed: %v\n%s", err, out)
+	}
+	c.Kubectl("apply", "--server-side", "-f", filepath.Join(manifests, "crd.yaml"))
+	c.Kubectl("wait", "--for=condition=Established", "crd/loadbalancingpolicies.weir.dev")
+	c.Until("policies are left out", func() error {
+		out, err := c.RunWeir(args...)
+		if err == nil && !strings.Contains(out, leftOut) {
+			err = errors.New(out)
+		}
+		return err
+	})
+	c.Namespace(namespace)
+	c.Kubectl("apply", "-f", filepath.Join(examples, "1-mesh-default.yaml"))
+	c.Kubectl("create", "clusterrole", "weir-explain-policies", "--verb=get,list", "--resource=loadbalancingpolicies.weir.dev,pods,namespaces")
+	c.Kubectl("create", "clusterrolebinding", "weir-explain-policies", "--clusterrole=weir-explain-policies", "--user=jane")
+	c.Until("the policy is told for a pod", func() error {
+		out, err := c.RunWeir(append(args, "--client=web-0")...)
+		if err == nil && !strings.Contains(out, "LoadBalancingPolicy weir-system/defaults") {
+			err = errors.New(out)
+		}
+		return err
+	})
 }

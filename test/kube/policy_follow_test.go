@@ -163,7 +163,7 @@ func (f *followed) findsTheResource() {
 	f.install()
 	installed := time.Now()
 	f.apply("way", to+toZoneB)
-	f.reaches(f.liveAgent.nodeClient, f.zone("zone-b"), missed)
+	f.reaches(f.nodeClient, f.zone("zone-b"), missed)
 	f.Logf("figure: a resource that is installed later is found %.1f s after", time.Since(installed).Seconds())
 	f.wants("way", "Accepted", "Programmed")
 	f.wantsMark("shop", "web", "shop/way")
@@ -188,7 +188,7 @@ func (f *followed) followsEdits() {
 		if step.name == "an edit" {
 			f.leavesZoneB()
 		}
-		took := f.reaches(f.liveAgent.nodeClient, step.want, policyLimit)
+		took := f.reaches(f.nodeClient, step.want, policyLimit)
 		f.Logf("figure: %s of a policy is followed after %d ms", step.name, took.Milliseconds())
 		f.wantReached(f.address, step.want)
 		if step.spec == "" {
@@ -253,7 +253,7 @@ func (f *followed) keepsTheLastGoodPolicy() {
 	})
 	f.wantReached(f.address, f.zone("zone-b"))
 
-	requests, home, want := 0, f.liveAgent.nodeClient, f.zone("zone-b")
+	requests, home, want := 0, f.nodeClient, f.zone("zone-b")
 	f.c().StopAPIServer()
 	for started := time.Now(); time.Since(started) < policyOutage; requests++ {
 		if one, err := home.reached(f.address); err != nil || !slices.Contains(want, one) {
