@@ -24,10 +24,15 @@ func (b *builder) note(service topology.ServiceName, r reason.Reason) {
 	}
 }
 
-// checkSettings reports what policies say of a pool and what has no effect there.
+// checkSettings reports what policies say of a pool and what has no effect there. Of a policy for a namespace or the mesh it
+// is reported once and of no service: it would be a line for each of thousands.
 func (b *builder) checkSettings(w *wantedPool) {
 	for _, n := range w.policy.Notes {
-		b.note(w.key.service, reason.New(reason.PolicyWithoutEffect, n.Origin.String(), n.Path, n.Message))
+		service := w.key.service
+		if b.wide[n.Origin] {
+			service = topology.ServiceName{}
+		}
+		b.note(service, reason.New(reason.PolicyWithoutEffect, n.Origin.String(), n.Path, n.Message))
 	}
 	if protocolOf(w) != l7.TCP || !w.policy.Algorithm.IsHashing() {
 		return
@@ -89,6 +94,17 @@ func (b *builder) checkTarget(r *policy.Rule) {
 	case !hasPort:
 		b.note(targetOf(r), reason.New(reason.PolicyForNoPort, r.Origin.String(), r.Target.Section))
 	}
+}
+
+// wideRules gives the rules that are about all services of a namespace or of the mesh.
+func wideRules(s *policy.Set) map[policy.Origin]bool {
+	wide := make(map[policy.Origin]bool)
+	for i := range s.Rules {
+		if k := s.Rules[i].Target.Kind; k == policy.TargetMesh || k == policy.TargetNamespace {
+			wide[s.Rules[i].Origin] = true
+		}
+	}
+	return wide
 }
 
 // targetOf names the one service that a rule is about; the zero value for a rule about more, or about a route.

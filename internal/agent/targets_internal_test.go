@@ -228,6 +228,26 @@ func TestHashPoliciesThatTCPHasNoUseForAreReported(t *testing.T) {
 	}
 }
 
+func TestWhatAPolicyForManySaysInVainIsReportedOnce(t *testing.T) {
+	rules := ruled(policy.Locality{})
+	rules[0].Target = policy.Target{Kind: policy.TargetNamespace, Namespace: "default"}
+	rules[0].Conf.HashPolicies = []policy.HashPolicy{{Type: policy.HashSourceIP}}
+	s := parse(t, "nodes a:4; service one ip=10.9.0.1; endpoints a:1; service web ip=10.9.0.2; endpoints a:1")
+	p := newPlanner()
+	for target, want := range map[policy.TargetKind][]string{policy.TargetNamespace: {""}, policy.TargetService: {"default/web"}} {
+		rules[0].Target.Kind, rules[0].Target.Name = target, "web"
+		var got []string
+		for _, problem := range p.next(s, policy.NewSet(policy.Set{Rules: rules})).problems {
+			if problem.Reason.Code == reason.PolicyWithoutEffect {
+				got = append(got, problem.Service)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", target, diff)
+		}
+	}
+}
+
 func TestSettingsBecomeAPoolsConfig(t *testing.T) {
 	rules := ruled(policy.Locality{
 		FailoverThreshold: new(70.0),

@@ -87,6 +87,7 @@ func (c *Config) build(s *topology.Snapshot, policies *policy.Set, client plan.C
 		config:   c,
 		snapshot: s,
 		policies: policies,
+		wide:     wideRules(policies),
 		notes:    make(map[string]bool),
 		costs:    s.Costs,
 		client:   client,
@@ -123,8 +124,9 @@ type builder struct {
 	config   *Config
 	snapshot *topology.Snapshot
 	policies *policy.Set
-	locals   []local         // nil: not listed yet
-	notes    map[string]bool // what was reported of policies
+	locals   []local                // nil: not listed yet
+	wide     map[policy.Origin]bool // rules about many services
+	notes    map[string]bool        // what was reported of policies
 	costs    topology.Costs
 	client   plan.Client
 	regions  map[topology.Zone]string
