@@ -17,7 +17,7 @@ const (
 )
 
 // hashRing has entries of the endpoints, in proportion to their weights, at the hashes of key_0, key_1 and so on. A key
-// belongs to the first entry at or above it. An entry takes 12 bytes, and the guide two at most.
+// belongs to the first entry at or above it. An entry takes 12 bytes, and the guide two to four, or one to two of a large ring.
 //
 // Source: Envoy's ring hash, entry for entry; gRPC's is the same. Of endpoints with equal hashes, which only equal keys
 // have, the one with the lower address is first.
@@ -35,8 +35,12 @@ func newHashRing(c *Config, spokes []spoke) *hashRing {
 		sum = hash.Murmur2
 	}
 	r := &hashRing{hashes: make([]uint64, total), owners: make([]uint32, total)}
-	// A power of two of cells, two to four entries for each.
-	cells := bits.Len(uint(total / 4))
+	// A power of two of cells, one to two entries for each, or two to four.
+	perCell := uint64(2)
+	if total > smallRing {
+		perCell = 4
+	}
+	cells := bits.Len(uint(total / perCell))
 	r.shift = uint(64 - cells) //nolint:gosec // positive.
 	r.guide = make([]uint32, 1<<cells+1)
 	// Hashing twice is cheaper than the memory to remember what it said: entries go where they belong at once.
@@ -125,11 +129,32 @@ func (r *hashRing) orderMany(from, to int) {
 	}
 }
 
+// smallRing is the largest number of entries that lie in a near cache, at 16 bytes each. There a wrong guess of the processor
+// costs the most; beyond, waiting for memory does, and guesses have it fetched earlier.
+const smallRing = 1 << 16
+
 // seek gives the entry that a key belongs to.
 func (r *hashRing) seek(key uint64) int {
 	cell := key >> r.shift
-	from, to := int(r.guide[cell]), int(r.guide[cell+1])
-	for to-from > 8 { // a cell has four entries or so
+	from := int(r.guide[cell])
+	// Nearly always the key belongs to one of the first entries of the cell, or the one after. Counting the lower ones leaves
+	// nothing to guess.
+	if window := r.hashes[from:]; len(r.hashes) <= smallRing && len(window) >= 4 {
+		lower := 0
+		for _, h := range (*[4]uint64)(window) {
+			_, isLower := bits.Sub64(h, key, 0)
+			lower += int(isLower) //nolint:gosec // 0 or 1.
+		}
+		if from += lower; lower < 4 {
+			return from
+		}
+	}
+	return r.search(key, from, int(r.guide[cell+1]))
+}
+
+// search does the same among the entries from one to another, of which there may be many if somebody made keys to that end.
+func (r *hashRing) search(key uint64, from, to int) int {
+	for to-from > 8 {
 		if middle := int(uint(from+to) / 2); r.hashes[middle] < key { //nolint:gosec // indexes.
 			from = middle + 1
 		} else {

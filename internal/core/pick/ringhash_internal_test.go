@@ -267,8 +267,29 @@ func TestSubstituteIsTheNextOnTheRing(t *testing.T) {
 	}
 }
 
+// Large rings are searched in another way.
+func TestLargeRingsFindTheNextEntry(t *testing.T) {
+	random := rand.New(rand.NewPCG(29, 30))
+	for _, size := range []uint64{smallRing, smallRing + 1, 3 * smallRing} {
+		r := ringOf(Config{MinRingSize: size, MaxRingSize: size}, many(10))
+		if uint64(len(r.hashes)) != size {
+			t.Fatalf("%d entries, want %d", len(r.hashes), size)
+		}
+		for i := range 20_000 {
+			key := random.Uint64()
+			if i%2 > 0 {
+				key = r.hashes[random.IntN(len(r.hashes))] + random.Uint64N(3) - 1
+			}
+			want, _ := slices.BinarySearch(r.hashes, key)
+			if got := r.seek(key); got != want%len(r.hashes) {
+				t.Fatalf("ring of %d: key %d is at entry %d, want %d", size, key, got, want)
+			}
+		}
+	}
+}
+
 func BenchmarkRingBuild(b *testing.B) {
-	for _, size := range []uint64{1024, 65_536, 8 << 20} {
+	for _, size := range []uint64{1024, 65_536, 1 << 20} {
 		b.Run(fmt.Sprintf("entries=%d", size), func(b *testing.B) {
 			c, targets := &Config{Algorithm: RingHash, MinRingSize: size}, many(100)
 			b.ReportAllocs()
@@ -280,7 +301,7 @@ func BenchmarkRingBuild(b *testing.B) {
 }
 
 func BenchmarkRingPick(b *testing.B) {
-	for _, size := range []uint64{1024, 8192, 65_536, 8 << 20} {
+	for _, size := range []uint64{1024, 8192, 65_536, 1 << 20} {
 		b.Run(fmt.Sprintf("entries=%d", size), func(b *testing.B) {
 			p := newPicker(&Config{Algorithm: RingHash, MinRingSize: size}, crowd(many(100)), new(turn))
 			b.ReportAllocs()
