@@ -24,14 +24,14 @@ type mesh struct {
 	folder string
 	block  string // the first three numbers of its addresses, which nobody else uses
 	port   uint16
-	pods   []*pod
+	pods   []*backend
 }
 
 // The zones of the specification's example.
 var meshZones = []string{"us-east", "us-west", "eu-north"}
 
-// pod is an endpoint that tells its name to whoever asks.
-type pod struct {
+// backend is an endpoint that tells its name to whoever asks.
+type backend struct {
 	name, zone, node string
 	key              string // its label kuma.io/hash; empty: it has none
 	unready          bool
@@ -49,7 +49,7 @@ func newMesh(t *testing.T, number int, zones ...string) *mesh {
 	m := &mesh{folder: t.TempDir(), block: fmt.Sprintf("127.83.%d.", number)}
 	m.port = freePort(t, m.block+"1")
 	for i, zone := range zones {
-		p := &pod{name: fmt.Sprintf("pod-%d", i), zone: zone, node: "node-" + zone, key: fmt.Sprintf("shard-%d", i)}
+		p := &backend{name: fmt.Sprintf("pod-%d", i), zone: zone, node: "node-" + zone, key: fmt.Sprintf("shard-%d", i)}
 		m.pods = append(m.pods, p)
 		p.serve(t, fmt.Sprintf("%s%d", m.block, 41+i))
 	}
@@ -58,7 +58,7 @@ func newMesh(t *testing.T, number int, zones ...string) *mesh {
 }
 
 // serve runs the pod on a free port of ip for the length of the test.
-func (p *pod) serve(t *testing.T, ip string) {
+func (p *backend) serve(t *testing.T, ip string) {
 	t.Helper()
 	l, err := net.Listen("tcp", ip+":0") //nolint:noctx // binds at once.
 	if err != nil {
@@ -78,12 +78,12 @@ func (p *pod) serve(t *testing.T, ip string) {
 }
 
 // stop takes the pod away as a crash does: its port refuses.
-func (p *pod) stop() {
+func (p *backend) stop() {
 	_ = p.server.Close()
 	<-p.done
 }
 
-func (p *pod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.hits.Add(1)
 	if r.URL.Path == "/held" {
 		p.held.Add(1)
@@ -143,13 +143,13 @@ kind: Service
 metadata: {name: web, namespace: default}
 spec: {clusterIP: None, ports: [{port: 80}]}
 `, m.front())
-	front := &pod{name: "front", zone: "us-east", node: "node-us-east"}
+	front := &backend{name: "front", zone: "us-east", node: "node-us-east"}
 	front.addr = netip.AddrPortFrom(netip.MustParseAddr(m.front()), 80)
 	m.writeSlice(&text, "default/web", front)
 	m.put(t, "world.yaml", text.String())
 }
 
-func (m *mesh) writeSlice(text *strings.Builder, service string, p *pod) {
+func (m *mesh) writeSlice(text *strings.Builder, service string, p *backend) {
 	namespace, name, _ := strings.Cut(service, "/")
 	port := "http"
 	if service == "default/web" {
@@ -316,8 +316,8 @@ func (m *mesh) zoneOf(name string) string {
 }
 
 // in gives the pods of a zone.
-func (m *mesh) in(zone string) []*pod {
-	var here []*pod
+func (m *mesh) in(zone string) []*backend {
+	var here []*backend
 	for _, p := range m.pods {
 		if p.zone == zone {
 			here = append(here, p)
