@@ -225,16 +225,16 @@ func index(all []string, one string) int {
 	return -1
 }
 
-// client asks from an address; empty: any that no pod has.
-type client struct {
+// asker asks from an address; empty: any that no pod has.
+type asker struct {
 	*http.Client
 	t      *testing.T
 	prefix string // of URLs
 	header http.Header
 }
 
-// client gives a client of the node's service.
-func (n *node) client(t *testing.T, ip string) *client {
+// asker gives a client of the node's service.
+func (n *node) asker(t *testing.T, ip string) *asker {
 	t.Helper()
 	var dialer net.Dialer
 	if ip != "" {
@@ -242,11 +242,11 @@ func (n *node) client(t *testing.T, ip string) *client {
 	}
 	transport := &http.Transport{DialContext: dialer.DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &client{&http.Client{Transport: transport, Timeout: limit}, t, "http://" + n.at("http"), http.Header{}}
+	return &asker{&http.Client{Transport: transport, Timeout: limit}, t, "http://" + n.at("http"), http.Header{}}
 }
 
 // with gives the client with header fields, of which there are name and value by turns, beside those that it has.
-func (c *client) with(fields ...string) *client {
+func (c *asker) with(fields ...string) *asker {
 	other := *c
 	other.header = c.header.Clone()
 	for i := 0; i < len(fields); i += 2 {
@@ -256,7 +256,7 @@ func (c *client) with(fields ...string) *client {
 }
 
 // do asks for a path.
-func (c *client) do(path string) (status int, body string, header http.Header) {
+func (c *asker) do(path string) (status int, body string, header http.Header) {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.prefix+path, http.NoBody)
 	if err != nil {
@@ -276,7 +276,7 @@ func (c *client) do(path string) (status int, body string, header http.Header) {
 }
 
 // get gives the pod that answers; other statuses than 200 are told as they are.
-func (c *client) get(path string) string {
+func (c *asker) get(path string) string {
 	c.t.Helper()
 	status, body, _ := c.do(path)
 	if status != http.StatusOK {
@@ -286,7 +286,7 @@ func (c *client) get(path string) string {
 }
 
 // counts asks n times and counts who answers.
-func (c *client) counts(n int) map[string]int {
+func (c *asker) counts(n int) map[string]int {
 	c.t.Helper()
 	counts := make(map[string]int)
 	for range n {
@@ -296,7 +296,7 @@ func (c *client) counts(n int) map[string]int {
 }
 
 // zones asks n times and counts the zones of who answers.
-func (m *mesh) zones(c *client, n int) map[string]int {
+func (m *mesh) zones(c *asker, n int) map[string]int {
 	c.t.Helper()
 	zones := make(map[string]int)
 	for name, count := range c.counts(n) {

@@ -56,10 +56,10 @@ type pod struct {
 	unready atomic.Bool
 }
 
-// newSite makes a cluster on the addresses 127.80.number. Nothing answers for the service yet.
+// newSite makes a cluster on the addresses 127.84.number. Nothing answers for the service yet.
 func newSite(t *testing.T, number int, service string, places []place) *site {
 	t.Helper()
-	s := &site{folder: t.TempDir(), block: fmt.Sprintf("127.80.%d.", number), service: service, places: places}
+	s := &site{folder: t.TempDir(), block: fmt.Sprintf("127.84.%d.", number), service: service, places: places}
 	s.port = freePort(t, s.block+"1")
 	var nodes strings.Builder
 	for _, p := range places {

@@ -95,7 +95,7 @@ var ownZoneThrice = []string{"us-east", "us-east", "us-east", "us-west", "eu-nor
 
 func TestS11RoundRobinOfTheSpecificationTakesTurns(t *testing.T) {
 	m := newMesh(t, 1, ownZoneThrice...)
-	c := m.follow(t, document(t, blockRoundRobin)).client(t, "")
+	c := m.follow(t, document(t, blockRoundRobin)).asker(t, "")
 	const turns = 100
 	repeated := 0
 	for range turns {
@@ -114,7 +114,7 @@ func TestS11RoundRobinOfTheSpecificationTakesTurns(t *testing.T) {
 }
 
 // hold occupies one pod with a request and gives it, and what ends the request.
-func (m *mesh) hold(t *testing.T, c *client) (busy *pod, release func()) {
+func (m *mesh) hold(t *testing.T, c *asker) (busy *backend, release func()) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -148,9 +148,9 @@ func TestS13ChoiceCountOfTheSpecificationAvoidsWhoIsBusy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMesh(t, bounds.number, ownZoneThrice...)
 			n := m.follow(t, strings.Replace(document(t, blockLeastRequest), "choiceCount: 8", name, 1))
-			busy, release := m.hold(t, n.client(t, ""))
+			busy, release := m.hold(t, n.asker(t, ""))
 			defer release()
-			if got := n.client(t, "").counts(requests)[busy.name]; got < bounds.low || got > bounds.high {
+			if got := n.asker(t, "").counts(requests)[busy.name]; got < bounds.low || got > bounds.high {
 				t.Errorf("the busy pod got %d of %d requests, want %d to %d", got, requests, bounds.low, bounds.high)
 			}
 		})
@@ -212,7 +212,7 @@ func TestS13ToS31TheRingOfTheSpecificationWithItsFiveHashPolicies(t *testing.T) 
 		met := map[string]bool{}
 		for i := range 24 {
 			header, cookie, ip, query := spread(i)
-			c := n.client(t, m.block+ip).with("header-name", header, "Cookie", "session="+cookie)
+			c := n.asker(t, m.block+ip).with("header-name", header, "Cookie", "session="+cookie)
 			want := pods[belongs(combine(header, cookie, m.block+ip, query))]
 			for filter := range 2 { // the fifth policy comes after a terminal one: it never counts
 				if got := c.with("x-weir-filter-state", fmt.Sprint("objectNameInFilterState=", filter)).get("/?param=" + query); got != want {
@@ -230,13 +230,13 @@ func TestS13ToS31TheRingOfTheSpecificationWithItsFiveHashPolicies(t *testing.T) 
 func TestS23TheCookieOfTheSpecificationIsMadeAndKept(t *testing.T) {
 	m := newMesh(t, 5, ownZoneThrice...)
 	n := m.follow(t, document(t, blockRingHash))
-	_, first, header := n.client(t, "").do("/")
+	_, first, header := n.asker(t, "").do("/")
 	made := regexp.MustCompile(`^session="([0-9a-f]{16})"; Max-Age=3600; Path=/; HttpOnly$`).FindStringSubmatch(header.Get("Set-Cookie"))
 	if made == nil {
 		t.Fatalf("the cookie is %q", header.Values("Set-Cookie"))
 	}
 	for range 10 { // other connections, which would get other cookies
-		status, body, header := n.client(t, "").with("Cookie", "session="+made[1]).do("/")
+		status, body, header := n.asker(t, "").with("Cookie", "session="+made[1]).do("/")
 		if status != http.StatusOK || body != first || header.Get("Set-Cookie") != "" {
 			t.Errorf("with the cookie %d %s and %q, want %s", status, body, header.Get("Set-Cookie"), first)
 		}
@@ -244,7 +244,7 @@ func TestS23TheCookieOfTheSpecificationIsMadeAndKept(t *testing.T) {
 }
 
 // keys asks with many values of a header and gives who answers each.
-func (c *client) keys(name string, n int) []string {
+func (c *asker) keys(name string, n int) []string {
 	c.t.Helper()
 	answers := make([]string, n)
 	for i := range answers {
@@ -255,7 +255,7 @@ func (c *client) keys(name string, n int) []string {
 
 func TestS31AnEndpointThatMovesKeepsTheKeysOfItsLabel(t *testing.T) {
 	m := newMesh(t, 6, ownZoneThrice...)
-	c := m.follow(t, document(t, blockRingHash)).client(t, m.front()).with("Cookie", "session=c")
+	c := m.follow(t, document(t, blockRingHash)).asker(t, m.front()).with("Cookie", "session=c")
 	before := c.keys("header-name", 90)
 
 	// A StatefulSet's pod comes back with another address, after a while without it.
@@ -289,7 +289,7 @@ func TestS31AnEndpointThatMovesKeepsTheKeysOfItsLabel(t *testing.T) {
 
 func TestS12RandomOfTheSpecificationDraws(t *testing.T) {
 	m := newMesh(t, 7, ownZoneThrice...)
-	c := m.follow(t, document(t, blockRandom)).client(t, "")
+	c := m.follow(t, document(t, blockRandom)).asker(t, "")
 	const requests = 900 // 300 ± 14 each
 	counts, again, last := map[string]int{}, 0, ""
 	for range requests {
@@ -330,7 +330,7 @@ func TestS18MaglevOfTheSpecificationTakesTheNextPrimeAndSaysSo(t *testing.T) {
 	n := m.follow(t, document(t, blockMaglev))
 	belongs := table(101, "shard-0", "shard-1", "shard-2")
 	pods := map[string]string{"shard-0": "pod-0", "shard-1": "pod-1", "shard-2": "pod-2"}
-	for i, got := range n.client(t, "").keys("x-user", 90) {
+	for i, got := range n.asker(t, "").keys("x-user", 90) {
 		if want := pods[belongs(combine(fmt.Sprint("user-", i)))]; got != want {
 			t.Errorf("user-%d is answered by %s, want %s", i, got, want)
 		}
@@ -346,7 +346,7 @@ func TestS18MaglevOfTheSpecificationTakesTheNextPrimeAndSaysSo(t *testing.T) {
 func TestS40DisabledOfTheSpecificationUsesEveryZone(t *testing.T) {
 	m := newMesh(t, 9, meshZones...)
 	n := m.start(t, "us-east", "shop/backend")
-	c := n.client(t, "")
+	c := n.asker(t, "")
 	if got := m.zones(c, 60); len(got) != 1 || got["us-east"] == 0 {
 		t.Errorf("without a policy %v answer, want us-east alone", got)
 	}
@@ -359,9 +359,9 @@ func TestS42AndS43TheMatchersOfTheSpecificationAreFollowedWithinThreePercent(t *
 	m := newMesh(t, 10, "us-east", "us-east", "us-west", "us-west", "eu-north")
 	m.put(t, "policy.yaml", specification(t, blockMatchers))
 	const requests = 4400 // of 11 parts one is 400 ± 19
-	east := m.start(t, "us-east", "shop/payments").client(t, "")
+	east := m.start(t, "us-east", "shop/payments").asker(t, "")
 	within(t, m.zones(east, requests), map[string]int{"us-west": requests / 11, "eu-north": requests * 10 / 11}, requests*3/100)
-	west := m.start(t, "us-west", "shop/payments").client(t, "")
+	west := m.start(t, "us-west", "shop/payments").asker(t, "")
 	within(t, m.zones(west, 100), map[string]int{"us-west": 100}, 0)
 }
 
@@ -384,7 +384,7 @@ func TestS05AndS06TheReferencesOfTheSpecification(t *testing.T) {
 			m := newMesh(t, 20+i, meshZones...)
 			n := m.follow(t, fill(specification(t, blockConf), c.top, c.to))
 			for ip, want := range map[string][]string{m.front(): meshZones, "": c.others} {
-				got := m.zones(n.client(t, ip), 120)
+				got := m.zones(n.asker(t, ip), 120)
 				for _, zone := range meshZones {
 					if (got[zone] > 0) != slices.Contains(want, zone) {
 						t.Errorf("from %q %v answer, want %v", ip, got, want)

@@ -37,7 +37,7 @@ func TestK11AndK46AffinityTagsAreFollowedWithinThreePercent(t *testing.T) {
 				p.node = "far-us-east"
 			}
 			m.write(t)
-			got := m.follow(t, strategy("localZone: {affinityTags: ["+c.tag+"]}")).client(t, "").counts(requests)
+			got := m.follow(t, strategy("localZone: {affinityTags: ["+c.tag+"]}")).asker(t, "").counts(requests)
 			first := requests * c.first / 100
 			rest := (requests - first) / 2
 			if d := got["pod-0"] - first; d > requests*3/100 || d < -requests*3/100 {
@@ -50,7 +50,7 @@ func TestK11AndK46AffinityTagsAreFollowedWithinThreePercent(t *testing.T) {
 }
 
 // answers waits until a zone answers; empty: until nobody does.
-func (m *mesh) answers(t *testing.T, c *client, zone string) {
+func (m *mesh) answers(t *testing.T, c *asker, zone string) {
 	t.Helper()
 	patience.Until(t, "zone "+zone+" answers", func() bool {
 		got := m.zoneOf(c.get("/"))
@@ -96,7 +96,7 @@ crossZone:
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMesh(t, 40+i, "us-east", "eu-north", "us-west", "us-west", "us-west") // no more than half may sit out
-			client := m.follow(t, strategy(c.locality)).client(t, "")
+			client := m.follow(t, strategy(c.locality)).asker(t, "")
 			for zone := range strings.FieldsSeq(c.chain) {
 				// Who finds its endpoint gone tries another one, but only so many may do so at a time.
 				patience.Until(t, zone+" answers everything", func() bool { return m.zones(client, 30)[zone] == 30 })
@@ -121,8 +121,8 @@ crossZone:
   - {from: {zones: [us-east]}, to: {type: Only, zones: [eu-north]}}
   - {from: {zones: [us-west]}, to: {type: Only, zones: [us-east]}}
 `))
-	west := m.start(t, "us-west", "shop/backend").client(t, "")
-	north := m.start(t, "eu-north", "shop/backend").client(t, "")
+	west := m.start(t, "us-west", "shop/backend").asker(t, "")
+	north := m.start(t, "eu-north", "shop/backend").asker(t, "")
 	m.answers(t, west, "us-west")
 	m.answers(t, north, "eu-north")
 	m.lose("us-west")
@@ -160,7 +160,7 @@ func TestK13AndA72TheThresholdMovesAShare(t *testing.T) {
 			}
 			m.write(t)
 			rules := "failover: [{to: {type: Only, zones: [eu-north]}}, {to: {type: Any}}]"
-			got := m.zones(m.follow(t, strategy("crossZone: {"+rules+c.threshold+"}")).client(t, ""), requests)
+			got := m.zones(m.follow(t, strategy("crossZone: {"+rules+c.threshold+"}")).asker(t, ""), requests)
 			if d := got["us-east"] - c.home; d > 80 || d < -80 {
 				t.Errorf("home got %d, want %d ± 80 (all: %v)", got["us-east"], c.home, got)
 			}
@@ -174,7 +174,7 @@ func TestK13AndA72TheThresholdMovesAShare(t *testing.T) {
 func TestK24APortsServiceMaySpanZones(t *testing.T) {
 	m := newMesh(t, 80, meshZones...)
 	text := strings.Replace(strategy("crossZone: {failover: [{to: {type: Only, zones: [us-west]}}]}"), "namespace: shop", "namespace: shop, sectionName: http", 1)
-	client := m.follow(t, text).client(t, "")
+	client := m.follow(t, text).asker(t, "")
 	m.answers(t, client, "us-east")
 	m.lose("us-east")
 	m.answers(t, client, "us-west")
