@@ -36,7 +36,7 @@ type reading struct {
 func newFeed(r reading, first manifest.Result, logger *slog.Logger) *feed {
 	f := &feed{
 		reading: r, logger: logger, snapshots: latest.New(r.offer.of(&first.Snapshot)),
-		policies: latest.New(first.Policies),
+		policies: latest.New(first.Policies.Keep(nil, first.Refused)),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_manifest_errors_total",
 			Help: "How often the manifests could not be read and the last good state was kept.",
@@ -85,7 +85,8 @@ func samePolicies(a, b *policy.Set) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return reflect.DeepEqual(a.Rules, b.Rules) && reflect.DeepEqual(a.Routes, b.Routes) && reflect.DeepEqual(a.Pods, b.Pods) &&
+	return reflect.DeepEqual(a.Rules, b.Rules) && reflect.DeepEqual(a.Refused, b.Refused) &&
+		reflect.DeepEqual(a.Routes, b.Routes) && reflect.DeepEqual(a.Pods, b.Pods) &&
 		reflect.DeepEqual(a.Namespaces, b.Namespaces) && reflect.DeepEqual(a.Nodes, b.Nodes)
 }
 

@@ -74,6 +74,22 @@ func TestWeightsOfPodsAreFollowed(t *testing.T) {
 	}
 }
 
+func TestRefusedPoliciesAreReported(t *testing.T) {
+	w := newTown(t, topology.ModeDisabled, 1)
+	good := policy.NewSet(policy.Set{Rules: []policy.Rule{ruleFor("spoilt", policy.Conf{LoadBalancer: balancer(policy.RoundRobin)})}})
+	never := good.Rules[0].Origin
+	never.Name = "never-good"
+	w.policies.Store(policy.NewSet(policy.Set{}).Keep(good, []policy.Origin{good.Rules[0].Origin, never}))
+	r := w.start(agent.Config{Node: "node-a"})
+	codes := r.codes()
+	if !slices.Contains(codes, reason.PolicyLastGood) || !slices.Contains(codes, reason.PolicyRefused) {
+		t.Errorf("got %v", codes)
+	}
+	if diff := cmp.Diff(map[string]int{"a": 20, "b": 20, "c": 20}, r.zones(60)); diff != "" {
+		t.Errorf("the last good policy does not hold (-want +got)\n%s", diff)
+	}
+}
+
 func TestAClientStaysWithItsEndpointBySource(t *testing.T) {
 	w := newTown(t, topology.ModeDisabled, 3)
 	for i, e := range w.endpoints {

@@ -50,6 +50,13 @@ func (b *builder) checkSettings(w *wantedPool) {
 
 // checkPolicies reports what the documents name and the cluster does not have. A node that knows itself alone cannot tell.
 func (b *builder) checkPolicies() {
+	for _, o := range b.policies.Refused {
+		code := reason.PolicyRefused
+		if b.policies.LastGood(o) {
+			code = reason.PolicyLastGood
+		}
+		b.note(topology.ServiceName{}, reason.New(code, o.String()))
+	}
 	if len(b.policies.Rules) == 0 {
 		return
 	}
@@ -193,7 +200,7 @@ func (s *state) policyPage() PoliciesStatus {
 func isPolicyCode(c reason.Code) bool {
 	switch c {
 	case reason.PolicyWithoutEffect, reason.HashNeedsHTTP, reason.HashRefused, reason.PolicyNamesNoZone, reason.PolicyNamesNoLabel,
-		reason.PolicyForNoService, reason.PolicyForNoPort, reason.WeightRefused:
+		reason.PolicyForNoService, reason.PolicyForNoPort, reason.PolicyRefused, reason.PolicyLastGood, reason.WeightRefused:
 		return true
 	default:
 		return false

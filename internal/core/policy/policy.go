@@ -15,8 +15,10 @@ import (
 
 // Set is all that decides about load balancing at one instant. It is immutable, what it points at too.
 type Set struct {
-	Rules  []Rule  // valid ones, in any order
-	Routes []Route // HTTPRoutes and GRPCRoutes, whose rules hash policies may be attached to
+	Rules []Rule // valid ones, in any order
+	// Refused are the documents that are refused as they stand now; what Rules has of them is their last good form.
+	Refused []Origin
+	Routes  []Route // HTTPRoutes and GRPCRoutes, whose rules hash policies may be attached to
 	// What clients and endpoints are known by. A pod, namespace or node that is missing has no labels, but for
 	// kubernetes.io/metadata.name of a namespace and kubernetes.io/hostname of a node, which are their names.
 	Pods       []Pod             // sorted by namespace and name

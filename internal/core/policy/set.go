@@ -187,11 +187,13 @@ func comparePods(a, b Pod) int {
 }
 
 // Keep gives s with the rules that refused documents had before, so that the last good ones go on. A document is known by
-// dialect, namespace and name; one that has rules in s has not been refused.
+// dialect, namespace and name; one that has rules in s has not been refused. before may be nil.
 func (s *Set) Keep(before *Set, refused []Origin) *Set {
-	if s == nil || before == nil || len(refused) == 0 {
+	if s == nil || len(refused) == 0 {
 		return s
 	}
+	with := *s
+	with.Refused = nil
 	gone := make(map[Origin]bool, len(refused))
 	for _, o := range refused {
 		gone[o.document()] = true
@@ -199,18 +201,25 @@ func (s *Set) Keep(before *Set, refused []Origin) *Set {
 	for i := range s.Rules {
 		delete(gone, s.Rules[i].Origin.document())
 	}
-	var kept []Rule
-	for i := range before.Rules {
-		if gone[before.Rules[i].Origin.document()] {
-			kept = append(kept, before.Rules[i])
+	for _, o := range refused {
+		if gone[o.document()] {
+			with.Refused = append(with.Refused, o)
 		}
 	}
-	if len(kept) == 0 {
-		return s
+	if before != nil {
+		with.Rules = slices.Clone(s.Rules)
+		for i := range before.Rules {
+			if gone[before.Rules[i].Origin.document()] {
+				with.Rules = append(with.Rules, before.Rules[i])
+			}
+		}
 	}
-	with := *s
-	with.Rules = slices.Concat(s.Rules, kept)
 	return NewSet(with)
+}
+
+// LastGood tells whether rules of a refused document go on.
+func (s *Set) LastGood(refused Origin) bool {
+	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Origin.document() == refused.document() })
 }
 
 // document gives the part of the origin that names the document.

@@ -68,13 +68,23 @@ func TestKeepGivesRefusedDocumentsTheirLastGoodRules(t *testing.T) {
 	if got.Resolve(policy.Client{}, web).Algorithm != policy.Maglev { // edited comes before kept
 		t.Error("the kept rules are not in their place")
 	}
-	if len(now.Rules) != 2 || now.Keep(before, nil) != now || now.Keep(nil, refused) != now || now.Keep(before, refused[2:]) != now {
+	if diff := cmp.Diff([]policy.Origin{refused[0], refused[2]}, got.Refused); diff != "" {
+		t.Errorf("refused (-want +got)\n%s", diff)
+	}
+	if !got.LastGood(refused[0]) || got.LastGood(refused[2]) {
+		t.Error("it is not told which refused documents go on")
+	}
+	if len(now.Rules) != 2 || len(now.Refused) != 0 || now.Keep(before, nil) != now {
 		t.Error("a set changed for which nothing was to be kept")
 	}
 	mesh := refused[0]
 	mesh.Dialect = policy.DialectMeshLoadBalancing
-	if now.Keep(before, []policy.Origin{mesh}) != now {
-		t.Error("a document of another dialect was kept")
+	for i, same := range []*policy.Set{
+		now.Keep(nil, refused), now.Keep(before, refused[2:]), now.Keep(before, []policy.Origin{mesh}),
+	} {
+		if len(same.Rules) != 2 || len(same.Refused) == 0 {
+			t.Errorf("set %d has %d rules and %d refused documents", i, len(same.Rules), len(same.Refused))
+		}
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 	PolicyNamesNoLabel  Code = "PolicyNamesNoLabel"
 	PolicyForNoService  Code = "PolicyForNoService"
 	PolicyForNoPort     Code = "PolicyForNoPort"
+	PolicyRefused       Code = "PolicyRefused"
+	PolicyLastGood      Code = "PolicyLastGood"
 	WeightRefused       Code = "WeightRefused"
 
 	// Why other endpoints are home than hints choose.
@@ -52,6 +54,8 @@ func agentTexts() map[Code]string {
 		PolicyNamesNoLabel:  "a policy measures by a label that no node and no pod has: {objects}",
 		PolicyForNoService:  "a policy is for a service that does not exist: {objects}",
 		PolicyForNoPort:     "a policy is for a port that the service does not have: {objects}",
+		PolicyRefused:       "a policy is refused as it is written and nothing good is known of it, so that it is left out: {objects}",
+		PolicyLastGood:      "a policy is refused as it is written now, its last good form holds: {objects}",
 		WeightRefused:       "the annotation weir.dev/weight of a pod is not a number from 1 to 1000, it counts as 1: {objects}",
 
 		HomeIsOwnZone:  "no endpoint carries a hint: requests stay with those of {objects} while these cope",
