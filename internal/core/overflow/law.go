@@ -242,6 +242,7 @@ func (w *weir) share(m moment) {
 	}
 	from := excess{
 		delay: here.sensor.delay, delivered: here.sensor.delivered, endpoints: here.usable, rtt: here.sensor.rtt,
+		gone: !here.open,
 	}
 	wanted, taken := over, 0.0
 	w.noBetter = true

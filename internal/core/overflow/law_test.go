@@ -17,6 +17,7 @@ type desk struct {
 	last  overflow.Decision
 	slow  map[topology.Zone]float64 // factor on the latency; 0: 1
 	fails map[topology.Zone]float64 // fraction
+	gone  map[topology.Zone]bool    // nobody there is usable
 	usual time.Duration             // latency
 
 	owed, lost map[topology.Zone]float64 // fractions of a request, to be sent and to fail later
@@ -29,7 +30,7 @@ func newDesk(t *testing.T, c overflow.Config, zones ...topology.Zone) *desk {
 		t.Fatal(err)
 	}
 	d := &desk{
-		law: law, slow: map[topology.Zone]float64{}, fails: map[topology.Zone]float64{}, usual: 10 * time.Millisecond,
+		law: law, slow: map[topology.Zone]float64{}, fails: map[topology.Zone]float64{}, gone: map[topology.Zone]bool{}, usual: 10 * time.Millisecond,
 		owed: map[topology.Zone]float64{}, lost: map[topology.Zone]float64{},
 	}
 	d.reset(zones...)
@@ -67,6 +68,9 @@ func (d *desk) step() {
 		c.Groups[i] = overflow.GroupCounters{
 			Sent: n, OK: n - failed, Failed: failed, Latency: time.Duration(float64(n-failed) * slow * float64(d.usual)),
 			Usable: 2,
+		}
+		if d.gone[g.Zone] {
+			c.Groups[i].Usable = 0
 		}
 	}
 	d.last = d.law.Step(d.now, &c)

@@ -68,6 +68,19 @@ func TestNextTierTakesWhatTheLowerOneDoesNot(t *testing.T) {
 	}
 }
 
+// Home goes before anybody knows what is normal.
+func TestNextTierTakesOverFromOneThatFailsWithoutABaseline(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b", "c")
+	d.tier()
+	d.fails["a"], d.fails["b"] = 1, 1
+	d.run(500 * time.Millisecond)
+	d.gone["a"] = true
+	d.run(20 * time.Second)
+	if b, c := d.last.Groups[1].Share, d.last.Groups[2].Share; c < 0.8 {
+		t.Errorf("b, where everything fails, has %.3f and c %.3f: want nearly all on c", b, c)
+	}
+}
+
 func TestAnotherTierKeepsWhatIsKnownOfAZone(t *testing.T) {
 	d := newDesk(t, overflow.Config{}, "a", "b", "c")
 	d.run(10 * time.Second)

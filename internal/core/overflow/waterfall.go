@@ -26,6 +26,7 @@ type excess struct {
 	delivered float64 // of home
 	endpoints float64 // usable ones of home
 	rtt       float64 // of home, seconds
+	gone      bool    // home is not to be used at all
 }
 
 // pour offers a zone what is left over, a fraction of the demand, and gives the fraction it takes. share is what it got
@@ -33,8 +34,8 @@ type excess struct {
 func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
 	hot := math.Log(z.sensor.delay / target(m, &z.sensor, from))
 	switch {
-	case m.baseline == 0: // nothing is known of any zone
-		hot = 0
+	case m.baseline == 0: // nothing is known of any zone but who fails
+		hot = failing(m, &z.sensor, from)
 	case math.IsNaN(hot): // the way there is shorter than the way home by more than a baseline
 		hot = math.Inf(-1)
 	}
@@ -66,6 +67,17 @@ func (s *spill) grows() bool { return s.open && !s.hot && s.ceiling == 0 }
 // target is the delay up to which a zone is welcome: outsiders tolerate less than residents, unless home is much worse.
 func target(m moment, s *sensor, from excess) float64 {
 	return max(m.k.OutsiderSlowdown*(m.baseline+s.extraRTT(from.rtt)), m.k.HomeComparison*from.delay)
+}
+
+// failing is how hot a zone is by its failures alone, each good answer taken to cost as much as the tries that it needs; 0
+// for who is welcome.
+func failing(m moment, s *sensor, from excess) float64 {
+	tries := func(delivered float64) float64 { return 1 / max(delivered, unnoticed) }
+	limit := m.k.OutsiderSlowdown
+	if !from.gone {
+		limit = max(limit, m.k.HomeComparison*tries(from.delivered))
+	}
+	return max(0, math.Log(tries(s.delivered)/limit))
 }
 
 // start opens a zone with a share that shows how it copes, by its size. One that was too hot not long ago has to begin
