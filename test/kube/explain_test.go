@@ -194,7 +194,7 @@ func explainsPoliciesToWhoMayReadThem(t *testing.T, c *kube.Cluster) {
 	c.Kubectl("create", "clusterrole", "weir-explain-policies", "--verb=get,list", "--resource=loadbalancingpolicies.weir.dev,pods,namespaces")
 	c.Kubectl("create", "clusterrolebinding", "weir-explain-policies", "--clusterrole=weir-explain-policies", "--user=jane")
 	c.Until("the policy is told for a pod", func() error {
-		out, err := c.RunWeir(append(args, "--client=web-0")...)
+		out, err := c.RunWeir(append(args, "--client=shop/web-0")...)
 		if err == nil && !strings.Contains(out, "LoadBalancingPolicy weir-system/defaults") {
 			err = errors.New(out)
 		}
