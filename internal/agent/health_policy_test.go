@@ -286,17 +286,18 @@ func TestAChangeOfPolicyKeepsWhatThePoolKnows(t *testing.T) {
 	ask := sync.OnceFunc(func() { close(asked) })
 	r := w.start(agent.Config{Node: "node-a"})
 	patience.Until(t, "one sits out", func() bool { r.zones(1); return r.out(t) == 1 })
+	before := busy.hits.Load()
 	busy.answers(func(http.ResponseWriter, *http.Request) { ask(); <-release })
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	defer free()
-	for range 2 { // one of them goes to the busy one
-		waiting.Go(func() {
+	waiting.Go(func() { // one request after the other, until the busy one holds one
+		for busy.hits.Load() == before {
 			if status, _, err := r.get(); err != nil || status != http.StatusOK {
 				t.Errorf("a request that was under way: status %d, error %v", status, err)
 			}
-		})
-	}
+		}
+	})
 	await(t, asked, "the busy endpoint to be asked")
 	patience.Until(t, "one request waits", func() bool { return r.of(t, busy).InFlight == 1 })
 	for i, algorithm := range []policy.Algorithm{policy.LeastRequest, policy.Random, policy.Maglev, policy.RoundRobin} {
