@@ -81,7 +81,9 @@ type Problem struct {
 
 // build finds out what the node should serve of planned services, and by which policies.
 func (c *Config) build(s *topology.Snapshot, policies *policy.Set, client plan.Client, planned []plannedService) *world {
-	w := &world{client: client, services: planned, policies: policies}
+	// As a rule a service has one port; a pool is large, and a slice that grows is copied again and again.
+	pools := make([]wantedPool, 0, len(planned))
+	w := &world{client: client, services: planned, policies: policies, pools: pools}
 	b := builder{
 		world:    w,
 		config:   c,
