@@ -87,7 +87,7 @@ type LoadBalancingPolicySpec struct {
 	// +optional
 	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`
 
-	// Lets new endpoints begin with less. Works with RoundRobin and LeastRequest only.
+	// Lets new endpoints begin with less. Works with RoundRobin and LeastRequest, and where no policy names an algorithm.
 	// +optional
 	SlowStart *SlowStart `json:"slowStart,omitempty"`
 

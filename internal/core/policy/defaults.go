@@ -14,11 +14,12 @@ const (
 	DefaultLoadBandLow       = 0.8 // HAZL's
 	DefaultLoadBandHigh      = 2.0 // HAZL's
 
-	// Envoy's, for who turns outlier detection on.
+	// Envoy's, for who turns outlier detection on, but for the part of a pool that may sit out: the bound holds for weir's
+	// own rules as well, and who asks for more detection must not get less (Envoy has 10).
 	DefaultInterval           = 10 * time.Second
 	DefaultBaseEjectionTime   = 30 * time.Second
 	DefaultMaxEjectionTime    = 300 * time.Second
-	DefaultMaxEjectionPercent = 10
+	DefaultMaxEjectionPercent = 50
 	DefaultStdev              = 1.9
 	DefaultMinimumHosts       = 5
 	DefaultSuccessVolume      = 100

@@ -73,7 +73,7 @@ func TestResolveFillsInEveryDefault(t *testing.T) {
 	want.Locality.Explicit, want.Locality.Overflow = true, policy.OverflowLoadBand
 	want.Locality.LoadBand = policy.LoadBand{Low: 0.8, High: 2}
 	want.Outlier = &policy.OutlierSettings{
-		Interval: 10 * time.Second, BaseEjectionTime: 30 * time.Second, MaxEjectionTime: 5 * time.Minute, MaxEjectionPercent: 10,
+		Interval: 10 * time.Second, BaseEjectionTime: 30 * time.Second, MaxEjectionTime: 5 * time.Minute, MaxEjectionPercent: 50,
 		SuccessRateStdev: 1.9, SuccessRateMinimumHosts: 5, SuccessRateRequestVolume: 100,
 		FailureThreshold: 85, FailureMinimumHosts: 5, FailureRequestVolume: 50,
 	}
