@@ -84,9 +84,9 @@ func New(c cache.Cache, o Options) (*Feed, error) {
 		object  client.Object
 		handler toolscache.ResourceEventHandler
 	}{
-		{&corev1.Node{}, handler(f.store.setNode, f.store.dropNode)},
-		{&corev1.Service{}, handler(f.store.setService, f.store.dropService)},
-		{&discoveryv1.EndpointSlice{}, handler(f.store.setSlice, f.store.dropSlice)},
+		{&corev1.Node{}, Handler(f.store.setNode, f.store.dropNode)},
+		{&corev1.Service{}, Handler(f.store.setService, f.store.dropService)},
+		{&discoveryv1.EndpointSlice{}, Handler(f.store.setSlice, f.store.dropSlice)},
 	}
 	for _, h := range handlers {
 		// Nothing is asked of the API server yet: the informer starts with the cache.
@@ -103,8 +103,8 @@ func New(c cache.Cache, o Options) (*Feed, error) {
 	return f, nil
 }
 
-// handler makes an informer tell of objects that are there, new or changed, and of those that are gone.
-func handler[T client.Object](set, drop func(T)) toolscache.ResourceEventHandler {
+// Handler makes an informer tell of objects that are there, new or changed, and of those that are gone.
+func Handler[T any](set, drop func(T)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			if o, ok := object.(T); ok {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/latest"
 )
 
@@ -138,11 +139,11 @@ func (f *Follower) watchFixed() error {
 	var watches []watch
 	if f.options.Pods != None {
 		watches = append(watches,
-			watch{&corev1.Pod{}, handler(f.store.setPod, f.store.dropPod)},
-			watch{&corev1.Namespace{}, handler(f.store.setNamespace, f.store.dropNamespace)})
+			watch{&corev1.Pod{}, feed.Handler(f.store.setPod, f.store.dropPod)},
+			watch{&corev1.Namespace{}, feed.Handler(f.store.setNamespace, f.store.dropNamespace)})
 	}
 	if f.options.Nodes != None {
-		watches = append(watches, watch{&corev1.Node{}, handler(f.store.setNode, f.store.dropNode)})
+		watches = append(watches, watch{&corev1.Node{}, feed.Handler(f.store.setNode, f.store.dropNode)})
 	}
 	for _, w := range watches {
 		informer, err := f.source.cache.GetInformer(context.Background(), w.object, cache.BlockUntilSynced(false))
@@ -156,31 +157,6 @@ func (f *Follower) watchFixed() error {
 		f.fixed = append(f.fixed, registration)
 	}
 	return nil
-}
-
-// handler makes an informer tell of objects that are there, new or changed, and of those that are gone.
-func handler[T any](set, drop func(T)) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			if o, ok := object.(T); ok {
-				set(o)
-			}
-		},
-		UpdateFunc: func(_, object any) {
-			if o, ok := object.(T); ok {
-				set(o)
-			}
-		},
-		DeleteFunc: func(object any) {
-			// An object whose deletion went unseen, as while the API server was away, comes as its last known state.
-			if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-				object = last.Obj
-			}
-			if o, ok := object.(T); ok {
-				drop(o)
-			}
-		},
-	}
 }
 
 // lost is told by the cache that the API server does not know a kind.

@@ -13,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/weir-lb/weir/api/v1alpha1"
+	"github.com/weir-lb/weir/internal/kube/feed"
 )
 
 // resource is a kind that a cluster may not have, may get and may lose. One goroutine follows it.
@@ -54,7 +55,7 @@ func resources(s *store) []*resource {
 // documentHandler converts what is told once, where it is told.
 func documentHandler[T client.Object](s *store, read func(T) *document) func(run int) toolscache.ResourceEventHandler {
 	return func(run int) toolscache.ResourceEventHandler {
-		return handler(
+		return feed.Handler(
 			func(o T) { s.setDocument(run, read(o)) },
 			func(o T) { s.dropDocument(run, read(o).documentKey) },
 		)
