@@ -1,0 +1,46 @@
+// Package contender lists the ways to balance that the simulator compares: weir's own, and those of others, each written
+// from its documentation.
+//
+// A contender is data: hints, an overflow strategy for each client and a way to choose endpoints. All of them run in the
+// same pool, so that they differ in what they decide and in nothing else.
+package contender
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// Contender is a way to balance.
+type Contender struct {
+	Name   string // as flags have it: weir, hazl, same-zone, …
+	Title  string // as tables have it
+	Source string // what it was written from
+	// Mode is the service's distribution mode, by which the plan hints.
+	Mode topology.Mode
+	// KeepsHome: clients use what hints give them and nothing else, as kube-proxy does. Otherwise home is who is in the
+	// client's own zone.
+	KeepsHome bool
+	// Strategy makes the strategy of one client; called once for each.
+	Strategy func(Seat) overflow.Strategy
+	Pool     pick.Config // how endpoints are chosen and who sits out
+	// Checks is how long active health checks take to notice an endpoint that hangs, refuses or is lost, and to notice
+	// that it is back; 0: there are none.
+	Checks time.Duration
+}
+
+// Seat is what a strategy may know of its client beside what it sees.
+type Seat struct {
+	Zone   topology.Zone
+	Rotate uint64 // differs between clients
+	// Clients is how many clients each zone has, sorted by zone: what a control plane tells Envoy of its own cluster.
+	Clients []ZoneCount
+}
+
+// ZoneCount is a number of clients in a zone.
+type ZoneCount struct {
+	Zone  topology.Zone
+	Count int
+}
