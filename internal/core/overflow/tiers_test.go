@@ -201,3 +201,19 @@ func TestThresholdMovesAShareInTheModel(t *testing.T) {
 		t.Errorf("%+v: want 71 %% at home and the rest on the first tier", got)
 	}
 }
+
+// Home is gone, and then the zone that took all of its traffic fails outright.
+func TestOutsiderThatFailsIsLeftWithinTwoSeconds(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b", "c")
+	d.run(10 * time.Second)
+	d.gone["a"] = true
+	d.run(10 * time.Second)
+	if b := d.last.Groups[1].Share; b < 0.9 {
+		t.Fatalf("b has %.3f after home went: want nearly all on the nearest zone", b)
+	}
+	d.fails["b"] = 1
+	d.run(2 * time.Second)
+	if b := d.last.Groups[1].Share; b > 0.05 {
+		t.Errorf("b fails everything and has %.3f two seconds later, want 0.05 at most", b)
+	}
+}

@@ -95,8 +95,9 @@ func (s *spill) start(m moment, z *zone, from excess) {
 	s.checked, s.delay = m.now, z.sensor.delay
 }
 
-// retreat cuts a zone that is too hot, once in a feedback interval and not while it is cooling by itself. What it was
-// sent becomes a ceiling: without one, clients run into the same wall every few seconds and all zones drown in turn.
+// retreat cuts a zone that is too hot, once in a feedback interval and not while it is cooling by itself: gently, but to
+// no more than what it really delivers, so that one that fails outright is left as fast as home would be. What it was sent
+// becomes a ceiling: without one, clients run into the same wall every few seconds and all zones drown in turn.
 func (s *spill) retreat(m moment, z *zone, hot float64) {
 	interval := time.Duration(m.interval(z) * float64(time.Second))
 	if m.now-s.checked < interval {
@@ -115,7 +116,7 @@ func (s *spill) retreat(m moment, z *zone, hot float64) {
 		}
 		s.cutAt = m.now
 	}
-	s.allowed = sent * max(math.Exp(-hot), m.k.OutsiderCut)
+	s.allowed = sent * min(max(math.Exp(-hot), m.k.OutsiderCut), z.sensor.delivered)
 }
 
 // grow lets in more, as fast as evidence comes that the zone copes, and not past the ceiling of the last incident.
