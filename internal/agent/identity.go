@@ -23,24 +23,13 @@ const annotationWeight = "weir.dev/weight"
 // maxWeight bounds the weight of an endpoint: a ring or table has no room for larger differences.
 const maxWeight = 1000
 
-// pod gives what is known of an endpoint's pod; nil: nothing.
-func (b *builder) pod(e *topology.Endpoint) *policy.Pod {
-	if e.Cluster != "" {
-		return nil
-	}
-	if namespace, name, ok := strings.Cut(e.Pod, "/"); ok {
-		return b.policies.Pod(namespace, name)
-	}
-	return b.policies.PodByIP(e.Addr)
-}
-
 // maxHashKey bounds what an endpoint is hashed by, in bytes: a ring hashes it up to eight million times. Names and the values
 // of labels are shorter; an annotation may have a quarter of a MiB.
 const maxHashKey = 256
 
-// identify fills in what an endpoint is hashed by and how much it takes.
-func (c *chooser) identify(t *pick.Target, e *topology.Endpoint) {
-	pod, key := c.pod(e), c.want.policy.EndpointHashKey
+// identify fills in what an endpoint of a pool is hashed by and how much it takes.
+func (b *builder) identify(w *wantedPool, t *pick.Target, e *topology.Endpoint) {
+	pod, key := b.policies.PodOf(e), w.policy.EndpointHashKey
 	if key.Type == policy.HashKeyPodName {
 		_, t.HashKey, _ = strings.Cut(e.Pod, "/")
 	}
@@ -65,7 +54,7 @@ func (c *chooser) identify(t *pick.Target, e *topology.Endpoint) {
 	}
 	weight, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || weight == 0 || weight > maxWeight {
-		c.note(c.want.key.service, reason.New(reason.WeightRefused, pod.Namespace+"/"+pod.Name, text))
+		b.note(w.key.service, reason.New(reason.WeightRefused, pod.Namespace+"/"+pod.Name, text))
 		return
 	}
 	t.Weight = uint32(weight)

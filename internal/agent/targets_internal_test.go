@@ -15,29 +15,6 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// words puts targets into words: a zone and its part, in the order of the targets, each once.
-func words(targets []pick.Target) string {
-	var all []string
-	for i := range targets {
-		t := &targets[i]
-		part := fmt.Sprint("tier ", t.Tier)
-		if t.Home {
-			part = "home"
-		}
-		if t.AffinityWeight > 0 {
-			part += fmt.Sprintf(" %s*%d", t.Affinity, t.AffinityWeight)
-		}
-		if t.Unready {
-			part += " unready"
-		}
-		if t.Cost > 0 {
-			part += fmt.Sprint(" $", t.Cost)
-		}
-		all = append(all, string(t.Zone)+" "+part)
-	}
-	return strings.Join(all, ", ")
-}
-
 // ruled is a policy for default/web with that locality.
 func ruled(l policy.Locality) []policy.Rule {
 	return []policy.Rule{{
@@ -47,101 +24,40 @@ func ruled(l policy.Locality) []policy.Rule {
 	}}
 }
 
-func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
-	const nodes = "nodes a-1=eu/a:4 b-1=eu/b:4 c-1=eu/c:4; "
-	type zones = []topology.Zone
+func TestAPoolIsAimedByFlagsSettingsAndPolicies(t *testing.T) {
+	const world = "nodes a-1=a:4 b-1=b:4 c-1=c:4; service web ip=10.9.0.1; endpoints a:1@a-1 b:1 c:1"
 	for name, c := range map[string]struct {
-		service string
-		config  Config
-		rules   []policy.Rule
-		want    string
+		config Config
+		rules  []policy.Rule
+		want   string
 	}{
-		"no policy, no hints: the own zone is home": {
-			service: "endpoints a:1 b:1 c:1", want: "a home, b tier 0 $1, c tier 0 $1",
+		"flags alone":           {want: "a home, b tier 0, c tier 0"},
+		"a strategy that stays": {config: Config{Strategy: "Static"}, want: "a home, b home, c home"},
+		"a default mode that keeps nobody": {
+			config: Config{Mode: topology.ModeDisabled}, want: "a home, b home, c home",
 		},
-		"no policy, no hints, nobody in the zone: all are home": {
-			service: "endpoints b:1 c:1", want: "b home $1, c home $1",
+		"a policy": {
+			rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: []topology.Zone{"c"}}}}),
+			want:  "a home, c tier 1",
 		},
-		"no policy, mode Disabled: all are home": {
-			service: "mode=Disabled; endpoints a:1 b:1", want: "a home, b home $1",
-		},
-		"no policy, a hint is missing: hints are ignored and all are home": {
-			service: "endpoints a:1>a b:1", want: "a home, b home $1",
-		},
-		"no policy, Static: nothing would take what the zone lacks": {
-			service: "endpoints a:1 b:1", config: Config{Strategy: "Static"}, want: "a home, b home $1",
-		},
-		"no policy, lent by hints: the lent one waits": {
-			service: "endpoints a:1>a b:1>a b:1>b", want: "a home, b tier 0 $1, b tier 0 $1",
-		},
-		"locality disabled: all are home, whatever hints say": {
-			service: "endpoints a:1>a b:1>b", rules: ruled(policy.Locality{Disabled: new(true)}), want: "a home, b home $1",
-		},
-		"a policy turns locality on in mode Disabled": {
-			service: "mode=Disabled; endpoints a:1 b:1", rules: ruled(policy.Locality{Disabled: new(false)}),
-			want: "a home, b tier 1 $1",
-		},
-		"failover none: other zones are no targets": {
-			service: "endpoints a:1 b:1 c:1",
-			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
-			want:    "a home",
-		},
-		"failover chain: tiers in order, the rest excluded": {
-			service: "endpoints a:1 b:1 c:1 d:1",
-			rules: ruled(policy.Locality{Failover: []policy.Failover{
-				{To: policy.FailoverOnly, Zone: zones{"c"}},
-				{From: zones{"b"}, To: policy.FailoverAny},
-				{To: policy.FailoverOnly, Zone: zones{"b"}},
-			}}),
-			want: "a home, b tier 2 $1, c tier 1 $1",
-		},
-		"hints first: an own-zone endpoint that is hinted elsewhere is the first tier": {
-			service: "endpoints a:1>a a:1>b b:1>b", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
-			want: "a home, a tier 1",
-		},
-		"hints first: what is lent by a zone that is excluded is never used": {
-			service: "endpoints b:1>a c:1>a",
-			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverAnyExcept, Zone: zones{"c"}}}}),
-			want:    "b home $1",
-		},
-		"fixed weights": {
-			service: "endpoints a:1 b:1 c:1",
-			rules: ruled(policy.Locality{Weights: []policy.Weight{
-				{Key: labelZone, Value: "b", Weight: 1}, {Key: labelZone, Value: "c", Weight: 10},
-			}}),
-			want: "b home topology.kubernetes.io/zone=b*1 $1, c home topology.kubernetes.io/zone=c*10 $1, a tier 1",
-		},
-		"affinity to the node": {
-			service: "endpoints a:1@a-1 a:1@a-2 b:1",
-			rules:   ruled(policy.Locality{Affinity: []policy.Affinity{{Key: labelHostname}}}),
-			want:    "a home kubernetes.io/hostname=a-1*9, a home *1, b tier 1 $1",
-		},
-		"unready ones count where a threshold is set": {
-			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{FailoverThreshold: new(70.0)}),
-			want: "a home, a home unready, b tier 1 unready $1",
-		},
-		"unready ones do not count otherwise": {
-			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{Disabled: new(false)}), want: "a home",
-		},
-		"costs of the policy come before those of the cluster": {
-			service: "endpoints a:1 b:1 c:1",
-			rules:   ruled(policy.Locality{Costs: []policy.Cost{{From: "a", To: "c", Cost: 0.5}}}),
-			want:    "a home, b tier 1 $1, c tier 1 $0.5",
-		},
-		"under internal policy Local nothing of this counts": {
-			service: "internal=Local; endpoints a:1@a-1 b:1@b-1",
-			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverAny}}}), want: "a home",
-		},
-		"who terminates is excluded like anybody": {
-			service: "endpoints b:1~ c:1~", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: zones{"b"}}}}),
-			want: "b tier 1 $1",
+		"labels of nodes": {
+			rules: ruled(policy.Locality{Affinity: []policy.Affinity{{Key: "rack"}}}), want: "a home rack=7, b tier 1, c tier 1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.config.Node, c.config.Hints = "a-1", HintsNative
 			p := planner{config: c.config.withDefaults()}
-			w := p.next(parse(t, nodes+"service web ip=10.9.0.1 "+strings.Replace(c.service, "endpoints", ";endpoints", 1)), policy.NewSet(policy.Set{Rules: c.rules}))
-			if diff := cmp.Diff(c.want, words(w.pools[0].targets)); diff != "" {
+			policies := policy.NewSet(policy.Set{Rules: c.rules, Nodes: map[string]policy.Labels{"a-1": {"rack": "7"}}})
+			w := p.next(parse(t, world), policies).pools[0]
+			var got []string
+			for _, t := range w.targets {
+				part := fmt.Sprint("tier ", t.Tier)
+				if t.Home {
+					part = strings.TrimSpace("home " + t.Affinity)
+				}
+				got = append(got, string(t.Zone)+" "+part)
+			}
+			if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

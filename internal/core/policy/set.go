@@ -182,6 +182,18 @@ func (s *Set) PodByIP(ip netip.Addr) *Pod {
 	return s.indexed().podsByIP[ip.Unmap()]
 }
 
+// PodOf finds an endpoint's pod: by its name or, where the endpoint names none, by its address. Nil if it is not known,
+// as all pods of other clusters.
+func (s *Set) PodOf(e *topology.Endpoint) *Pod {
+	if e.Cluster != "" {
+		return nil
+	}
+	if namespace, name, ok := strings.Cut(e.Pod, "/"); ok {
+		return s.Pod(namespace, name)
+	}
+	return s.PodByIP(e.Addr)
+}
+
 func comparePods(a, b Pod) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }

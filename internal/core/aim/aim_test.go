@@ -1,0 +1,230 @@
+package aim_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/weir-lb/weir/internal/core/aim"
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// words puts targets into words: a zone and its part, in the order of the targets, each once.
+func words(targets []pick.Target) string {
+	var all []string
+	for i := range targets {
+		t := &targets[i]
+		part := fmt.Sprint("tier ", t.Tier)
+		if t.Home {
+			part = "home"
+		}
+		if t.AffinityWeight > 0 {
+			part += fmt.Sprintf(" %s*%d", t.Affinity, t.AffinityWeight)
+		}
+		if t.Unready {
+			part += " unready"
+		}
+		if t.Cost > 0 {
+			part += fmt.Sprint(" $", t.Cost)
+		}
+		all = append(all, string(t.Zone)+" "+part)
+	}
+	return strings.Join(all, ", ")
+}
+
+// ruled is a policy for default/web with that locality.
+func ruled(l policy.Locality) []policy.Rule {
+	return []policy.Rule{{
+		Origin: policy.Origin{Dialect: policy.DialectCRD, Namespace: "default", Name: "web"},
+		Target: policy.Target{Kind: policy.TargetService, Namespace: "default", Name: "web"},
+		Conf:   policy.Conf{Locality: l},
+	}}
+}
+
+func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
+	const nodes = "nodes a-1=eu/a:4 b-1=eu/b:4 c-1=eu/c:4; "
+	type zones = []topology.Zone
+	for name, c := range map[string]struct {
+		service string
+		options aim.Options
+		rules   []policy.Rule
+		want    string
+	}{
+		"no policy, no hints: the own zone is home": {
+			service: "endpoints a:1 b:1 c:1", want: "a home, b tier 0 $1, c tier 0 $1",
+		},
+		"no policy, no hints, nobody in the zone: all are home": {
+			service: "endpoints b:1 c:1", want: "b home $1, c home $1",
+		},
+		"no policy, mode Disabled: all are home": {
+			service: "mode=Disabled; endpoints a:1 b:1", want: "a home, b home $1",
+		},
+		"no policy, a hint is missing: hints are ignored and all are home": {
+			service: "endpoints a:1>a b:1", want: "a home, b home $1",
+		},
+		"no policy, Static: nothing would take what the zone lacks": {
+			service: "endpoints a:1 b:1", options: aim.Options{KeepsHome: true}, want: "a home, b home $1",
+		},
+		"no policy, lent by hints: the lent one waits": {
+			service: "endpoints a:1>a b:1>a b:1>b", want: "a home, b tier 0 $1, b tier 0 $1",
+		},
+		"locality disabled: all are home, whatever hints say": {
+			service: "endpoints a:1>a b:1>b", rules: ruled(policy.Locality{Disabled: new(true)}), want: "a home, b home $1",
+		},
+		"a policy turns locality on in mode Disabled": {
+			service: "mode=Disabled; endpoints a:1 b:1", rules: ruled(policy.Locality{Disabled: new(false)}),
+			want: "a home, b tier 1 $1",
+		},
+		"failover none: other zones are no targets": {
+			service: "endpoints a:1 b:1 c:1",
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
+			want:    "a home",
+		},
+		"failover chain: tiers in order, the rest excluded": {
+			service: "endpoints a:1 b:1 c:1 d:1",
+			rules: ruled(policy.Locality{Failover: []policy.Failover{
+				{To: policy.FailoverOnly, Zone: zones{"c"}},
+				{From: zones{"b"}, To: policy.FailoverAny},
+				{To: policy.FailoverOnly, Zone: zones{"b"}},
+			}}),
+			want: "a home, b tier 2 $1, c tier 1 $1",
+		},
+		"hints first: an own-zone endpoint that is hinted elsewhere is the first tier": {
+			service: "endpoints a:1>a a:1>b b:1>b", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
+			want: "a home, a tier 1",
+		},
+		"hints first: what is lent by a zone that is excluded is never used": {
+			service: "endpoints b:1>a c:1>a",
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverAnyExcept, Zone: zones{"c"}}}}),
+			want:    "b home $1",
+		},
+		"fixed weights": {
+			service: "endpoints a:1 b:1 c:1",
+			rules: ruled(policy.Locality{Weights: []policy.Weight{
+				{Key: policy.DefaultZoneKey, Value: "b", Weight: 1}, {Key: policy.DefaultZoneKey, Value: "c", Weight: 10},
+			}}),
+			want: "b home topology.kubernetes.io/zone=b*1 $1, c home topology.kubernetes.io/zone=c*10 $1, a tier 1",
+		},
+		"affinity to the node": {
+			service: "endpoints a:1@a-1 a:1@a-2 b:1",
+			rules:   ruled(policy.Locality{Affinity: []policy.Affinity{{Key: "kubernetes.io/hostname"}}}),
+			want:    "a home kubernetes.io/hostname=a-1*9, a home *1, b tier 1 $1",
+		},
+		"unready ones count where a threshold is set": {
+			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{FailoverThreshold: new(70.0)}),
+			want: "a home, a home unready, b tier 1 unready $1",
+		},
+		"unready ones do not count otherwise": {
+			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{Disabled: new(false)}), want: "a home",
+		},
+		"costs of the policy come before those of the cluster": {
+			service: "endpoints a:1 b:1 c:1",
+			rules:   ruled(policy.Locality{Costs: []policy.Cost{{From: "a", To: "c", Cost: 0.5}}}),
+			want:    "a home, b tier 1 $1, c tier 1 $0.5",
+		},
+		"under internal policy Local nothing of this counts": {
+			service: "internal=Local; endpoints a:1@a-1 b:1@b-1",
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverAny}}}), want: "a home",
+		},
+		"who terminates is excluded like anybody": {
+			service: "endpoints b:1~ c:1~", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: zones{"b"}}}}),
+			want: "b tier 1 $1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := topology.ParseSnapshot(nodes + "service web ip=10.9.0.1 " + strings.Replace(c.service, "endpoints", ";endpoints", 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			svc := s.Services[0]
+			client := policy.Client{Node: "a-1", Zone: "a"}
+			c.options.Mode = cmp.Or(svc.Mode, topology.ModeBalanced)
+			c.options.Regions = s.Regions()
+			if c.rules != nil {
+				c.options.Policies = policy.NewSet(policy.Set{Rules: c.rules})
+				settings := c.options.Policies.Resolve(client, policy.Destination{Service: svc.ServiceName, Port: svc.Ports[0]})
+				c.options.Settings = &settings
+			}
+			got := aim.Targets(svc, svc.Endpoints, svc.Ports[0], aim.Client{Node: "a-1", Zone: "a", Policy: client}, c.options)
+			if d := diff.Diff(c.want, words(got.Targets)); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+// world reads a world of one service.
+func world(t *testing.T, text string) (topology.Snapshot, *topology.Service) {
+	t.Helper()
+	s, err := topology.ParseSnapshot(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, s.Services[0]
+}
+
+func TestWhatTheConsumerRulesGiveIsToldWithItsReasons(t *testing.T) {
+	for name, c := range map[string]struct {
+		endpoints string
+		chosen    int
+		choice    reason.Code
+		home      reason.Code
+	}{
+		"hints":          {"a:1>a a:1>a b:1>b c:1>c", 2, reason.HintedToZone, ""},
+		"no hints":       {"a:1 b:1 c:1", 3, reason.NoHints, reason.HomeIsOwnZone},
+		"only own ones":  {"a:2", 2, reason.NoHints, ""},
+		"nobody is here": {"b:1 c:1", 2, reason.NoHints, ""},
+		"nobody at all":  {"a:1!", 0, reason.NoEndpoints, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, svc := world(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints "+c.endpoints)
+			got := aim.Targets(svc, svc.Endpoints, svc.Ports[0], aim.Client{Zone: "a"}, aim.Options{})
+			if len(got.Chosen) != c.chosen || !slices.IsSortedFunc(got.Chosen, netip.AddrPort.Compare) {
+				t.Errorf("chosen %v, want %d of them, sorted", got.Chosen, c.chosen)
+			}
+			if got.Choice.Code != c.choice || got.Home.Code != c.home {
+				t.Errorf("reasons %q and %q, want %q and %q", got.Choice.Code, got.Home.Code, c.choice, c.home)
+			}
+			if got.Targets == nil {
+				t.Error("targets are nil")
+			}
+		})
+	}
+}
+
+func TestCostsGoByRegionsAndClusters(t *testing.T) {
+	s, svc := world(t, "nodes eu/a:4 eu/b:4 us/c:4; service web ip=10.9.0.1; endpoints a:1 b:1 c:1 a:1{cluster=far}")
+	costs := topology.Costs{SameRegion: 1, OtherRegion: 3, OtherCluster: 7}
+	got := aim.Targets(svc, svc.Endpoints, svc.Ports[0], aim.Client{Zone: "a"}, aim.Options{Costs: costs, Regions: s.Regions()})
+	if d := diff.Diff("a home, b tier 0 $1, c tier 0 $3, a tier 0 $7", words(got.Targets)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestEveryTargetIsIdentifiedOnceAndBeforePoliciesExcludeIt(t *testing.T) {
+	_, svc := world(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:1 b:1 b:1! c:1")
+	settings := policy.NewSet(policy.Set{Rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}})}).
+		Resolve(policy.Client{Zone: "a"}, policy.Destination{Service: svc.ServiceName, Port: svc.Ports[0]})
+	var asked []topology.Zone
+	got := aim.Targets(svc, svc.Endpoints, svc.Ports[0], aim.Client{Zone: "a"}, aim.Options{
+		Settings: &settings,
+		Identify: func(t *pick.Target, e *topology.Endpoint) {
+			t.Weight = 5
+			asked = append(asked, e.Zone)
+		},
+	})
+	if want := []topology.Zone{"a", "b", "c"}; !slices.Equal(asked, want) {
+		t.Errorf("asked about %v, want %v", asked, want)
+	}
+	if len(got.Targets) != 1 || got.Targets[0].Weight != 5 {
+		t.Errorf("targets %+v, want the one at home with its weight", got.Targets)
+	}
+}
