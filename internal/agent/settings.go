@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
@@ -87,7 +86,7 @@ func (c *Config) strategy(s spilling) (overflow.Strategy, error) {
 		return nil, err
 	}
 	if s.strategy == modeDisabled {
-		return unconfined{strategy}, nil
+		return overflow.Unconfined(strategy), nil
 	}
 	return strategy, nil
 }
@@ -104,16 +103,6 @@ func (c *Config) mustStrategy(s spilling) overflow.Strategy {
 // keepsHome tells whether load never moves what s places.
 func (c *Config) keepsHome(s spilling) bool {
 	return overflow.KeepsHome(cmp.Or(s.strategy, c.Strategy))
-}
-
-// unconfined lets requests go to the next group when nobody of their own serves, which Static does not.
-type unconfined struct{ overflow.Strategy }
-
-// Step implements overflow.Strategy.
-func (u unconfined) Step(now time.Duration, c *overflow.Counters) overflow.Decision {
-	d := u.Strategy.Step(now, c)
-	d.Confined = false
-	return d
 }
 
 // mixture is what a pool is made of, with what that takes long to make. It is immutable: who has the same one has nothing

@@ -54,3 +54,18 @@ func TestOnlyStaticKeepsRequestsOnItsRoutesWhateverHappens(t *testing.T) {
 		}
 	}
 }
+
+func TestUnconfinedLetsRequestsGoOn(t *testing.T) {
+	static, err := overflow.New("Static", overflow.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene := overflow.Scene{Endpoints: 1, Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0}}}}
+	for want, s := range map[bool]overflow.Strategy{true: static, false: overflow.Unconfined(static)} {
+		s.Reset(0, scene)
+		d := s.Step(0, &overflow.Counters{Groups: make([]overflow.GroupCounters, 1)})
+		if d.Confined != want || len(d.Routes) != 1 {
+			t.Errorf("confined %v to %d routes, want %v to 1", d.Confined, len(d.Routes), want)
+		}
+	}
+}

@@ -61,3 +61,16 @@ func (f *fixed) Step(time.Duration, *Counters) Decision {
 	}
 	return d
 }
+
+// Unconfined gives s without Decision.Confined: requests go to the next group when nobody serves where it sends them,
+// which Static does not let them.
+func Unconfined(s Strategy) Strategy { return unconfined{s} }
+
+type unconfined struct{ Strategy }
+
+// Step implements Strategy.
+func (u unconfined) Step(now time.Duration, c *Counters) Decision {
+	d := u.Strategy.Step(now, c)
+	d.Confined = false
+	return d
+}

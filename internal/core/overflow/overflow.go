@@ -65,6 +65,8 @@ type Decision struct {
 	// Confined keeps requests on the routes even when all endpoints of all routes sit out. Otherwise such requests go to
 	// the other groups in waterfall order until the next step.
 	Confined bool
+	// Panic disbelieves everybody's health: requests go to those who sit out as to everybody.
+	Panic    bool
 	Shed     float64       // fraction of requests to reject with 503
 	Baseline time.Duration // the learned no-stress latency; 0: not known yet
 	Cap      float64       // the largest slowdown a single request may report

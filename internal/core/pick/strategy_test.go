@@ -13,13 +13,14 @@ type fixed struct {
 	baseline time.Duration
 	shed     float64
 	confined bool
+	panics   bool
 }
 
 func (fixed) Reset(time.Duration, overflow.Scene) {}
 
 func (f fixed) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
 	d := overflow.Decision{
-		Baseline: f.baseline, Cap: 8, Shed: f.shed, Confined: f.confined,
+		Baseline: f.baseline, Cap: 8, Shed: f.shed, Confined: f.confined, Panic: f.panics,
 		Groups: make([]overflow.GroupStatus, len(c.Groups)),
 	}
 	for i := range min(len(f.shares), len(c.Groups)) {

@@ -32,7 +32,7 @@ func factor(threshold float64) int {
 const largestFactor = 1_000_000
 
 // grade finds how healthy each level is, and whose health is not believed: where all levels together are not healthy,
-// those with a smaller fraction of usable endpoints than Config.Panic.
+// those with a smaller fraction of usable endpoints than Config.Panic. Nobody's is where the strategy says so.
 //
 // Source: Envoy's priority load and panic threshold. We count as usable who is ready, not drained and not sitting out.
 func (p *Pool) grade() {
@@ -57,7 +57,7 @@ func (p *Pool) grade() {
 		limit := p.prepared.config.Panic
 		panics := limit != nil && sum < 100 && float64(l.usable) < *limit*float64(l.total)
 		for _, g := range p.groups[l.from:l.to] {
-			g.panics = panics
+			g.panics = panics || p.decision.Panic
 		}
 	}
 }

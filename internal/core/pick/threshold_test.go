@@ -261,6 +261,41 @@ func TestPanicUsesWhoSitsOut(t *testing.T) {
 	}
 }
 
+func TestAStrategyMayDisbelieveEverybodysHealth(t *testing.T) {
+	for _, panics := range []bool{true, false} {
+		c := pick.Config{}
+		c.Health.MaxOut = 1
+		p := pick.NewPool(pick.Options{
+			Zone: "zone-0", Random: rand.New(rand.NewPCG(83, 84)).Uint64, Config: c,
+			Strategy: fixed{shares: []float64{0.5, 0.5}, panics: panics},
+		})
+		list := levels(ready{6, 6}, ready{6, 6})
+		p.Update(0, list)
+		eject(t, p, list[:4])
+		used := make(map[netip.AddrPort]bool)
+		for range 500 {
+			ticket, v := p.Pick(millis(10), pick.Request{})
+			if v != pick.Picked {
+				t.Fatal(v)
+			}
+			used[ticket.Addr()] = true
+			ticket.Close(millis(10), pick.Canceled)
+		}
+		want := 8
+		if panics {
+			want = 12
+		}
+		if len(used) != want {
+			t.Errorf("panics %v: %d endpoints used, want %d", panics, len(used), want)
+		}
+		for _, g := range p.Status().Groups {
+			if g.Panics != panics {
+				t.Errorf("%s panics: %v, want %v", g.Zone, g.Panics, panics)
+			}
+		}
+	}
+}
+
 // eject makes endpoints fail until they sit out.
 func eject(t *testing.T, p *pick.Pool, targets []pick.Target) {
 	t.Helper()

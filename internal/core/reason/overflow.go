@@ -18,6 +18,8 @@ const (
 	FollowsHints    Code = "FollowsHints"
 	BlindToZones    Code = "BlindToZones"
 	BandNotExceeded Code = "BandNotExceeded"
+	CountsEndpoints Code = "CountsEndpoints"
+	TooFewHealthy   Code = "TooFewHealthy"
 )
 
 func overflowTexts() map[Code]string {
@@ -41,5 +43,7 @@ func overflowTexts() map[Code]string {
 		FollowsHints:    "the strategy follows the hints and does not look at load",
 		BlindToZones:    "the strategy spreads requests over all endpoints alike",
 		BandNotExceeded: "the load is within the band",
+		CountsEndpoints: "the strategy counts clients and endpoints that serve, and does not look at load",
+		TooFewHealthy:   "{usable} of {all} endpoints serve: nobody's health is believed, and all get the same share",
 	}
 }
