@@ -1,14 +1,19 @@
 // Package fleet plays the part of Kubernetes in a simulation: which pods there are, when they become ready and go, and
 // what the API says of them.
 //
-// It is told the time and how busy pods are, and answers with changes; it knows no request.
+// It is told the time and how busy pods are, and answers with changes; it knows no request. Deployment, scheduler,
+// autoscalers and the node controller are modelled as their documentation describes them, for one Deployment of the own
+// cluster; what is simplified is said where it is. Pods of other clusters never change, but can be lost.
 package fleet
 
 import (
+	"math"
+	"math/rand/v2"
 	"net/netip"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // Phase is where a pod is in its life.
@@ -26,7 +31,7 @@ const (
 type Pod struct {
 	ID      int
 	Addr    netip.Addr
-	Zone    topology.Zone
+	Zone    topology.Zone // empty while no node has room for it and any zone would do
 	Cluster string
 	Node    string
 	Place   int // its number in its zone, from 1: what scenario.Where counts by; a pod that replaces another takes its place
@@ -34,4 +39,144 @@ type Pod struct {
 	Since   time.Duration // when the phase began
 	ReadyAt time.Duration // when it became ready; meaningful from then on. Pods of the world are ready, and warm, from the start
 	Cold    bool          // it started during the run: it is slow at first
+}
+
+// never is when nothing happens.
+const never = time.Duration(math.MaxInt64)
+
+// none stands for the id of a pod that does not exist.
+const none = -1
+
+// Fleet is all pods and nodes of a run. One goroutine at a time.
+type Fleet struct {
+	sc    *scenario.Scenario
+	world *topology.Service
+
+	now    time.Duration
+	next   time.Duration // when something happens by itself
+	pods   []Pod
+	hidden []state // of pods, by id
+	zones  []zone  // those that pods may be in, sorted
+	nodes  []node  // the world's in its order, then in order of request
+
+	waiting  []int // pods that no node has room for, oldest first
+	rollouts []rollout
+	scaler   scaler
+	addrs    addresses
+
+	changes  int // of pods and of what the API says; grows
+	snapshot topology.Snapshot
+	isStale  bool // the API says something else than snapshot
+}
+
+// state is what a Pod does not tell.
+type state struct {
+	endpoint topology.Endpoint // as the API has it at first; address, zone, node and conditions are set anew with each snapshot
+	asWorld  bool              // nothing has happened to it: the conditions are the world's
+
+	isScheduled bool          // it has a node, or needs none
+	isPinned    bool          // only its zone will do
+	start       time.Duration // when it becomes ready
+	end         time.Duration // when it is gone
+	replaces    int           // the pod that goes when this one and the rest of its batch are ready
+	replacement int           // the inverse
+	loss        loss
+	usage       usage
+}
+
+// New makes the fleet of sc's world at time zero. The generator is for start-up times that vary, of which the scenario has
+// none: nothing is drawn from it, and nil will do.
+func New(sc *scenario.Scenario, _ *rand.Rand) *Fleet {
+	f := &Fleet{sc: sc, world: sc.World.Services[0], isStale: true}
+	f.addrs = newAddresses(f.world.Endpoints)
+	f.zones = zonesOf(&sc.World)
+	f.nodes = nodesOf(&sc.World)
+	for i := range f.world.Endpoints {
+		f.adopt(&f.world.Endpoints[i])
+	}
+	f.settleWorld()
+	f.scaler = newScaler(sc.Autoscale)
+	f.next = f.due()
+	return f
+}
+
+// Pods lists all pods that there ever were, by id. It is shared: read only, and only until the next Step or Command.
+func (f *Fleet) Pods() []Pod { return f.pods }
+
+// Lost tells whether the pod's node is gone: whatever is sent to it is swallowed, whatever its phase. The API learns of
+// it later.
+func (f *Fleet) Lost(id int) bool { return f.hidden[id].loss.isLost }
+
+// Next is when Step has to be called next; a very large value: never. Commands move it.
+func (f *Fleet) Next() time.Duration { return f.next }
+
+// Step lets everything happen that is due at now or before, in order. It may be called at any time that is not before the
+// last one. The mean utilisation of a ready pod since the Step before, 0 to 1, is asked of busy, when there is an
+// autoscaler; otherwise busy may be nil. It tells whether pods, or what the API says of them, changed.
+func (f *Fleet) Step(now time.Duration, busy func(id int) float64) bool {
+	before := f.changes
+	f.observe(now, busy)
+	for f.next <= now {
+		f.happen(max(f.next, f.now))
+	}
+	f.now = now
+	return f.changes != before
+}
+
+// happen does what is due at now. What it does may be due for more at once: Step comes back.
+func (f *Fleet) happen(now time.Duration) {
+	f.now = now
+	f.discover()
+	f.boot()
+	f.age()
+	f.roll()
+	f.autoscale()
+	f.schedule()
+	f.retire()
+	f.next = f.due()
+}
+
+// Command does what the step says to pods and nodes at once; steps with other verbs are not for the fleet, and do
+// nothing. Next has to be asked again.
+func (f *Fleet) Command(now time.Duration, st scenario.Step) {
+	f.now = now
+	switch st.Verb {
+	case scenario.Rollout:
+		f.rollouts = append(f.rollouts, rollout{where: st.Where, count: max(st.Count, 1)})
+		f.roll()
+	case scenario.Scale:
+		f.scale(st.Where, st.Count)
+	case scenario.Lose:
+		f.lose(st.Where)
+	case scenario.Return:
+		f.giveBack(st.Where)
+	default:
+		return
+	}
+	f.schedule()
+	f.next = f.due()
+}
+
+// due finds when something happens next.
+func (f *Fleet) due() time.Duration {
+	next := min(f.scaler.sync, f.nextLoss(), f.nextNode())
+	for id := range f.pods {
+		s := &f.hidden[id]
+		switch {
+		case f.pods[id].Phase == Pending && s.isScheduled && !s.loss.isLost:
+			next = min(next, s.start)
+		case f.pods[id].Phase == Terminating:
+			next = min(next, s.end)
+		}
+	}
+	return next
+}
+
+// changed notes that a pod is not what it was; the API does not say so.
+func (f *Fleet) changed() { f.changes++ }
+
+// told notes that the API says something new.
+func (f *Fleet) told() {
+	f.changes++
+	f.isStale = true
 }
