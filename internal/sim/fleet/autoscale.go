@@ -121,7 +121,7 @@ func (f *Fleet) autoscale() {
 	}
 	a := f.sc.Autoscale
 	f.scaler.sync = f.now + every(a)
-	current, _ := f.slots("")
+	current := f.slots()
 	if current == 0 {
 		return // as with zero replicas, which switch the autoscaler off
 	}

@@ -228,3 +228,5 @@ func TestALostZoneIsFoundLaterAndComesBackAtOnce(t *testing.T) {
 		t.Errorf("after the return: lost %t, the API says %s", f.Lost(1), api())
 	}
 }
+
+func where(zone string) scenario.Where { return scenario.Where{Zone: topology.Zone(zone)} }

@@ -7,13 +7,10 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// defaultLost is how long a silent node is taken for a live one, when the scenario does not say.
+// loss is whether something is gone and whether the API knows. What is lost is not deleted.
 //
-// Source: Kubernetes, kube-controller-manager, --node-monitor-grace-period: 40 s; 50 s from version 1.32 on.
-const defaultLost = 40 * time.Second
-
-// loss is whether something is gone and whether the API knows. What is lost is not deleted: Kubernetes evicts pods from
-// silent nodes after five more minutes, which is not modelled.
+// Source: Kubernetes, Nodes, "Node controller": a node that does not renew its lease is not ready after a grace period, and
+// with it its pods. Five minutes later they are evicted, which is not modelled.
 type loss struct {
 	isLost, isKnown bool
 	known           time.Duration // when the API learns of it
@@ -56,15 +53,12 @@ func (f *Fleet) isKnownLost(name topology.Zone) bool {
 
 // isWhole tells whether where names all of a zone's own nodes, and not some endpoints.
 func isWhole(where scenario.Where) bool {
-	return where.Cluster == "" && where.First <= 1 && where.Last == 0 && (where.Part <= 0 || where.Part >= 1)
+	return where.Cluster == "" && where.First == 0 && where.Last == 0 && (where.Part <= 0 || where.Part >= 1)
 }
 
 // lose cuts off the pods that are meant; with a whole zone, its nodes too.
 func (f *Fleet) lose(where scenario.Where) {
 	known := f.now + f.sc.Discovery.Lost
-	if f.sc.Discovery.Lost <= 0 {
-		known = f.now + defaultLost
-	}
 	for id := range f.pods {
 		if f.pods[id].Phase != Gone && f.hidden[id].isScheduled && f.isMeant(id, where) {
 			f.hidden[id].loss.begin(known)

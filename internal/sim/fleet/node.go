@@ -185,7 +185,7 @@ func (f *Fleet) seat(id int) (topology.Zone, string, bool) {
 		if !ok {
 			continue
 		}
-		if _, has := f.slots(z); best == none || has < best {
+		if has := f.slotsIn(z); best == none || has < best {
 			zone, name, best = z, node, has
 		}
 	}
@@ -258,7 +258,7 @@ func (f *Fleet) fewest(id int, willDo func(z int) bool) int {
 		if !f.mayBeIn(id, f.zones[z].name) || !willDo(z) {
 			continue
 		}
-		if _, has := f.slots(f.zones[z].name); best == none || has < least {
+		if has := f.slotsIn(f.zones[z].name); best == none || has < least {
 			best, least = z, has
 		}
 	}

@@ -147,17 +147,26 @@ func (f *Fleet) isIn(id int, zone topology.Zone) bool {
 	return f.pods[id].Zone == zone && (f.hidden[id].isScheduled || f.hidden[id].isPinned)
 }
 
-// slots counts the Deployment's pods, and those of them that are in zone.
-func (f *Fleet) slots(zone topology.Zone) (all, inZone int) {
+// slots counts the Deployment's pods.
+func (f *Fleet) slots() int {
+	count := 0
 	for id := range f.pods {
 		if f.isSlot(id) {
-			all++
-			if f.isIn(id, zone) {
-				inZone++
-			}
+			count++
 		}
 	}
-	return all, inZone
+	return count
+}
+
+// slotsIn counts the Deployment's pods that are in a zone.
+func (f *Fleet) slotsIn(zone topology.Zone) int {
+	count := 0
+	for id := range f.pods {
+		if f.isSlot(id) && f.isIn(id, zone) {
+			count++
+		}
+	}
+	return count
 }
 
 // scale sets the number of pods of each zone that is meant.
@@ -170,7 +179,7 @@ func (f *Fleet) scale(where scenario.Where, count int) {
 		if where.Zone != "" && where.Zone != zone {
 			continue
 		}
-		_, has := f.slots(zone)
+		has := f.slotsIn(zone)
 		for range count - has {
 			f.create(Pod{Zone: zone, Place: f.freePlace(zone)}, state{isPinned: true, replaces: none})
 		}
@@ -200,9 +209,13 @@ func (f *Fleet) freePlace(zone topology.Zone) int {
 // Source: Kubernetes, ReplicaSet, "Scaling a ReplicaSet". It looks at pods per node where this looks at pods per zone.
 func (f *Fleet) remove(count int, mayGo func(id int) bool) {
 	for range count {
+		in := make(map[topology.Zone]int, len(f.zones))
+		for i := range f.zones {
+			in[f.zones[i].name] = f.slotsIn(f.zones[i].name)
+		}
 		victim := none
 		for id := range f.pods {
-			if f.isSlot(id) && mayGo(id) && (victim == none || f.goesBefore(id, victim)) {
+			if f.isSlot(id) && mayGo(id) && (victim == none || f.goesBefore(id, victim, in)) {
 				victim = id
 			}
 		}
@@ -216,14 +229,13 @@ func (f *Fleet) remove(count int, mayGo func(id int) bool) {
 	}
 }
 
-// goesBefore compares a pod with an older one.
-func (f *Fleet) goesBefore(id, older int) bool {
+// goesBefore compares a pod with an older one; in says how many pods there are in each zone.
+func (f *Fleet) goesBefore(id, older int, in map[topology.Zone]int) bool {
 	if a, b := f.standing(id), f.standing(older); a != b {
 		return a < b
 	}
-	_, a := f.slots(f.pods[id].Zone)
-	_, b := f.slots(f.pods[older].Zone)
-	return a > b || a == b && f.pods[id].Zone >= f.pods[older].Zone
+	a, b := f.pods[id].Zone, f.pods[older].Zone
+	return in[a] > in[b] || in[a] == in[b] && a >= b
 }
 
 // standing ranks pods by how much is lost with them.

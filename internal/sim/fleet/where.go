@@ -12,11 +12,8 @@ func (f *Fleet) isMeant(id int, where scenario.Where) bool {
 	if where.Zone != "" && where.Zone != pod.Zone || (where.Zone != "" || where.Cluster != "") && where.Cluster != pod.Cluster {
 		return false
 	}
-	if where.First > 0 && pod.Place < where.First || where.Last > 0 && pod.Place > where.Last {
-		return false
-	}
 	if where.Part <= 0 {
-		return true
+		return where.First <= 0 || pod.Place >= where.First && pod.Place <= where.Last
 	}
 	count := 0
 	for other := range f.pods {
