@@ -1,0 +1,376 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+)
+
+// home is a zone that has clients.
+type home struct {
+	topology.Zone
+	demand *demand
+	nodes  []string
+}
+
+// client is a process that sends requests, with a balancer of its own.
+type client struct {
+	zone  int // index into Simulation.zones
+	node  string
+	share float64 // of the zone's demand
+	pool  *pick.Pool
+
+	arrivals *rand.Rand
+	chance   *rand.Rand // of its network and its pauses
+	area     float64    // of the zone's demand, up to the next request
+	cursor   int
+	known    []int32         // server by the pool's ID of an endpoint, plus 1; 0: not asked yet
+	used     []time.Duration // when it last sent to a server
+	latest   int             // what it has learned
+	late     float64         // when it learns of changes: from -1, the first of all, to 1
+	ticking  bool
+	phase    time.Duration
+	spending budget
+}
+
+// notConnected is when a client last sent to a server that it has no connection to.
+const notConnected = time.Duration(math.MinInt64 / 2)
+
+// keptAlive is how long a connection stays open without a request: a usual value of servers and proxies is a minute, of
+// libraries much less.
+const keptAlive = 30 * time.Second
+
+// settle makes zones and clients.
+func (s *Simulation) settle() {
+	seat := contender.Seat{}
+	for i := range s.sc.Clients {
+		c := &s.sc.Clients[i]
+		seat.Clients = append(seat.Clients, contender.ZoneCount{Zone: c.Zone, Count: c.Count})
+		h := home{Zone: c.Zone, demand: newDemand(s.sc, c)}
+		for j := range s.sc.World.Nodes {
+			if n := &s.sc.World.Nodes[j]; n.Zone == c.Zone && n.Ready && !n.ControlPlane {
+				h.nodes = append(h.nodes, n.Name)
+			}
+		}
+		s.zones = append(s.zones, h)
+	}
+	for zone := range s.sc.Clients {
+		for i := range s.sc.Clients[zone].Count {
+			s.clients = append(s.clients, s.newClient(zone, i, seat))
+		}
+	}
+}
+
+// newClient makes the place-th client of a zone.
+func (s *Simulation) newClient(zone, place int, seat contender.Seat) client {
+	of, seed, number := &s.sc.Clients[zone], s.options.Seed, len(s.clients)
+	c := client{
+		zone:     zone,
+		share:    1 / float64(of.Count),
+		arrivals: rand.New(generator(seed, ofArrivals, number)), //nolint:gosec // not for secrets.
+		chance:   rand.New(generator(seed, ofWays, number)),     //nolint:gosec // not for secrets.
+		latest:   -1,
+	}
+	if of.Shares != nil {
+		c.share = of.Shares[place]
+	}
+	if nodes := s.zones[zone].nodes; len(nodes) > 0 {
+		c.node = nodes[place%len(nodes)]
+	}
+	seat.Zone, seat.Rotate = of.Zone, uint64(number) //nolint:gosec // an index.
+	c.pool = pick.NewPool(pick.Options{
+		Zone: of.Zone, Random: generator(seed, ofPool, number).Uint64, Strategy: s.options.Contender.Strategy(seat),
+		Config: s.options.Contender.Pool, Rotate: seat.Rotate, Parallel: 1,
+	})
+	early := rand.New(generator(seed, ofDiscovery, number)) //nolint:gosec // not for secrets.
+	c.late = 2*early.Float64() - 1
+	c.phase = time.Duration(early.Int64N(int64(tick)))
+	return c
+}
+
+// introduce lets a client begin: it knows what there is, and waits for its first request.
+func (s *Simulation) introduce(i int) {
+	s.learn(uint32(i), 0) //nolint:gosec // an index.
+	s.expect(uint32(i))   //nolint:gosec // an index.
+}
+
+// expect draws the client's next request.
+func (s *Simulation) expect(i uint32) {
+	c := &s.clients[i]
+	if c.share <= 0 {
+		return
+	}
+	c.area += c.arrivals.ExpFloat64() / c.share
+	if at := s.zones[c.zone].demand.due(c.area, &c.cursor); at != never {
+		s.agenda.add(max(at, s.now), evSend, i, 0)
+	}
+}
+
+// arise makes a request of the client, with everything that chance has to say about it, and sends it.
+func (s *Simulation) arise(i uint32) {
+	s.expect(i)
+	c := &s.clients[i]
+	slot := s.exchanges.add()
+	x := &s.exchanges.all[slot]
+	x.due, x.client = s.now, int32(i) //nolint:gosec // an index.
+	x.work = s.work.draw(c.arrivals)
+	x.luck = c.arrivals.Uint64()
+	if r := &s.sc.Request; r.Polls > 0 || r.Streams > 0 {
+		long := c.arrivals.ExpFloat64()
+		switch u := c.arrivals.Float64(); {
+		case u < r.Polls:
+			x.form, x.hold = poll, r.Hold
+		case u < r.Polls+r.Streams:
+			x.form, x.hold = stream, time.Duration(long*float64(r.Hold))
+		}
+	}
+	s.underWay++
+	s.result = nil
+	c.spending.request(&s.sc.Request, s.now)
+	s.send(slot)
+}
+
+// send asks the client's pool for an endpoint and sends the exchange there.
+func (s *Simulation) send(slot uint32) {
+	x := &s.exchanges.all[slot]
+	i := uint32(x.client) //nolint:gosec // an index.
+	c := &s.clients[i]
+	ticket, verdict := c.pool.Pick(s.now, pick.Request{Avoid: x.avoid()})
+	s.wake(i)
+	switch verdict {
+	case pick.Shed:
+		s.end(slot, ending{shed: true})
+		s.exchanges.remove(slot)
+		return
+	case pick.NoEndpoint:
+		x.tries++
+		x.refused = true
+		s.failed(slot, pick.LocalError)
+		s.exchanges.remove(slot)
+		return
+	case pick.Picked:
+	}
+	x.ticket = ticket
+	if x.tries < maxTried {
+		x.tried[x.tries] = ticket.ID()
+	}
+	x.tries++
+	x.cost += float64(ticket.Cost())
+	x.server = s.serverOf(c, &x.ticket)
+	for int(x.server) >= len(c.used) {
+		c.used = append(c.used, notConnected)
+	}
+	x.connects = s.now-c.used[x.server] > keptAlive
+	c.used[x.server] = s.now
+	x.stage = leaving
+	s.beWary(slot)
+	s.travel(slot, evArrive)
+}
+
+// serverOf finds the server that a ticket is for.
+func (s *Simulation) serverOf(c *client, t *pick.Ticket) int32 {
+	id := int(t.ID())
+	for id >= len(c.known) {
+		c.known = append(c.known, 0)
+	}
+	if c.known[id] == 0 {
+		c.known[id] = s.byAddr[t.Addr().Addr()] + 1
+	}
+	return c.known[id] - 1
+}
+
+// beWary makes the client's patience end. That of a poll begins when its answer may come.
+func (s *Simulation) beWary(slot uint32) {
+	x, r := &s.exchanges.all[slot], &s.sc.Request
+	patience, attempt := r.Timeout, r.Attempt
+	total, single := lineTimeout, lineAttempt
+	if x.form == poll {
+		patience, attempt, total, single = patience+x.hold, attempt+x.hold, linePollTimeout, linePollAttempt
+	}
+	over := x.due + patience
+	e := event{order: uint64(evGiveUp), about: slot, tag: x.generation}
+	switch {
+	case r.Attempt > 0 && s.now+attempt < over:
+		s.agenda.append(single, s.now+attempt, e)
+	case x.due == s.now:
+		s.agenda.append(total, over, e)
+	default:
+		s.agenda.add(over, evGiveUp, slot, x.generation)
+	}
+}
+
+// hear takes what became of an exchange.
+func (s *Simulation) hear(slot uint32) {
+	x := &s.exchanges.all[slot]
+	switch {
+	case x.forsaken:
+	case x.stage == broken:
+		x.ticket.Close(s.now, pick.LocalError)
+	case x.outcome != pick.Success:
+		x.ticket.Close(s.now, x.outcome)
+		s.failed(slot, x.outcome)
+	case x.form == stream:
+		x.ticket.Answer(s.now, pick.Success)
+		s.end(slot, ending{success: true})
+		s.begins(slot)
+		return
+	default:
+		x.ticket.Close(s.now, pick.Success)
+		s.end(slot, ending{success: true})
+	}
+	s.exchanges.remove(slot)
+}
+
+// begins keeps a stream open after its headers.
+func (s *Simulation) begins(slot uint32) {
+	x := &s.exchanges.all[slot]
+	v := &s.servers[x.server]
+	x.stage = open
+	s.use(v)
+	v.streams++
+	s.agenda.add(s.now+x.hold, evStreamEnd, slot, x.generation)
+}
+
+// endStream closes a stream after its time.
+func (s *Simulation) endStream(slot uint32) {
+	x := &s.exchanges.all[slot]
+	v := &s.servers[x.server]
+	s.use(v)
+	v.streams--
+	outcome := pick.Success
+	if v.lost || v.hangs {
+		outcome = pick.LocalError
+	}
+	x.ticket.Close(s.now, outcome)
+	s.exchanges.remove(slot)
+}
+
+// giveUp ends the client's patience with an exchange. The endpoint goes on with what it has begun.
+func (s *Simulation) giveUp(slot uint32) {
+	x := &s.exchanges.all[slot]
+	x.ticket.Close(s.now, pick.LocalError)
+	x.forsaken = true
+	gone := x.stage == swallowed
+	s.failed(slot, pick.LocalError)
+	if gone {
+		s.exchanges.remove(slot)
+	}
+}
+
+// failed tries a request again whose attempt failed, or ends it.
+func (s *Simulation) failed(slot uint32, o pick.Outcome) {
+	x, r := &s.exchanges.all[slot], &s.sc.Request
+	c := &s.clients[x.client]
+	if int(x.tries) > r.Retries || !retryable(r, o) || !c.spending.retry(r, s.now) {
+		s.end(slot, ending{})
+		return
+	}
+	pause := time.Duration(0)
+	if r.Backoff > 0 {
+		const most = 20 // doublings: longer than any timeout
+		doubled := float64(uint64(1) << min(int(x.tries)-1, most))
+		pause = time.Duration(float64(r.Backoff) * doubled * c.chance.ExpFloat64())
+	}
+	patience := r.Timeout
+	if x.form == poll {
+		patience += x.hold
+	}
+	if s.now+pause >= x.due+patience {
+		s.end(slot, ending{})
+		return
+	}
+	next := s.exchanges.again(slot)
+	s.agenda.add(s.now+pause, evRetry, next, s.exchanges.all[next].generation)
+}
+
+// retryable tells whether an attempt that ended so may be tried again.
+func retryable(r *scenario.Request, o pick.Outcome) bool {
+	return o == pick.LocalError || r.Accepted
+}
+
+// ending is how a request ended.
+type ending struct{ success, shed bool }
+
+// end is the end of a request: it is counted, once.
+func (s *Simulation) end(slot uint32, how ending) {
+	x := &s.exchanges.all[slot]
+	s.underWay--
+	o := outcome{
+		zone: s.clients[x.client].zone, due: x.due, took: s.now - x.due, ending: how, tries: int(x.tries), cost: x.cost,
+	}
+	if x.form == poll {
+		o.took -= x.hold
+	}
+	if x.tries > 0 && !x.refused {
+		o.taken = true
+		o.crossed = s.servers[x.server].ways[o.zone] != inZone
+	}
+	s.recorder.add(&o)
+	s.digest.add(uint64(o.took), uint64(x.server)<<8|uint64(x.tries)) //nolint:gosec // for a hash.
+}
+
+// wake makes the client's pool tick again when it needs to.
+func (s *Simulation) wake(i uint32) {
+	c := &s.clients[i]
+	if c.ticking || !c.pool.Active(s.now) {
+		return
+	}
+	c.ticking = true
+	turn := (s.now - c.phase).Truncate(tick) + c.phase
+	for turn <= s.now {
+		turn += tick
+	}
+	s.agenda.add(turn, evTick, i, 0)
+}
+
+// tick is the turn of a client's pool.
+func (s *Simulation) tick(i uint32) {
+	c := &s.clients[i]
+	c.pool.Tick(s.now)
+	if t := s.options.Trace; t != nil && t.Client == int(i) {
+		t.Tick(s.now, c.pool.Status())
+	}
+	if c.ticking = c.pool.Active(s.now); c.ticking {
+		s.agenda.append(lineTicks, s.now+tick, event{order: uint64(evTick), about: i})
+	}
+}
+
+// budget bounds retries to a fraction of recent requests.
+type budget struct {
+	requests, retries float64 // decayed
+	at                time.Duration
+}
+
+// recent is how long requests and retries count: linkerd and finagle look back for ten seconds.
+const recent = 10 * time.Second
+
+func (b *budget) decay(now time.Duration) {
+	keep := math.Exp(-float64(now-b.at) / float64(recent))
+	b.requests, b.retries, b.at = b.requests*keep, b.retries*keep, now
+}
+
+// request counts a request.
+func (b *budget) request(r *scenario.Request, now time.Duration) {
+	if r.Retries > 0 && r.Budget > 0 {
+		b.decay(now)
+		b.requests++
+	}
+}
+
+// retry asks for a retry, and counts it if it may be.
+func (b *budget) retry(r *scenario.Request, now time.Duration) bool {
+	if r.Budget <= 0 {
+		return true
+	}
+	b.decay(now)
+	if b.retries+1 > b.requests*r.Budget {
+		return false
+	}
+	b.retries++
+	return true
+}

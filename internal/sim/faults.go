@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-lb/weir/internal/sim/fleet"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+)
+
+// play lets a step of the scenario happen.
+func (s *Simulation) play(number int) {
+	st := &s.sc.Steps[number]
+	switch st.Verb {
+	case scenario.Rate: // demand has it
+	case scenario.Lose, scenario.Return, scenario.Rollout, scenario.Scale:
+		s.cluster.Command(s.now, *st)
+		s.follow()
+	case scenario.Drain:
+		s.drain(number)
+	case scenario.Slow, scenario.Delay, scenario.Fail, scenario.Hang, scenario.Refuse, scenario.Heal:
+		for id := range s.servers {
+			if s.isMeant(&s.servers[id], &st.Where) {
+				s.befall(id, st)
+			}
+		}
+	}
+}
+
+// isMeant tells whether the step is about this endpoint, which is there.
+func (s *Simulation) isMeant(v *server, w *scenario.Where) bool {
+	if v.pod.Phase == fleet.Gone {
+		return false
+	}
+	return has(w, spot{v.pod.Zone, v.pod.Cluster, v.pod.Place, s.places(v)})
+}
+
+// places gives the number of places in the endpoint's zone.
+func (s *Simulation) places(v *server) int {
+	n := 0
+	for i := range s.servers {
+		o := &s.servers[i].pod
+		if o.Phase != fleet.Gone && o.Zone == v.pod.Zone && o.Cluster == v.pod.Cluster {
+			n = max(n, o.Place)
+		}
+	}
+	return n
+}
+
+// befall lets a fault begin or end at an endpoint.
+func (s *Simulation) befall(id int, st *scenario.Step) {
+	v := &s.servers[id]
+	switch st.Verb {
+	case scenario.Slow:
+		v.slow = st.Factor
+	case scenario.Delay:
+		v.delay = st.Time
+	case scenario.Fail:
+		v.fails = st.Ratio
+	case scenario.Hang:
+		v.hangs = true
+	case scenario.Refuse:
+		v.refuses = true
+		s.reset(id)
+	case scenario.Heal:
+		v.slow, v.delay, v.fails, v.hangs, v.refuses = 1, 0, 0, false, false
+	default:
+	}
+	v.grade(&s.sc.Server)
+	s.examine(id)
+}
+
+// drain lets clients that follow drains hear of one, as late as of anything else.
+func (s *Simulation) drain(number int) {
+	if !s.options.Contender.Drains {
+		return
+	}
+	d := &s.sc.Discovery
+	for i := range s.clients {
+		at := s.now + s.clients[i].delayed(d.Delay, d.Jitter)
+		s.agenda.add(at, evDrain, uint32(i), uint32(number)) //nolint:gosec // indexes.
+	}
+}
+
+// appoint makes the next appointment with the fleet, in place of the one before.
+func (s *Simulation) appoint() {
+	s.appointment++
+	if at := s.cluster.Next(); at <= s.sc.Length {
+		s.agenda.add(max(at, s.now), evFleet, 0, s.appointment)
+	}
+}
+
+// meet lets the fleet step.
+func (s *Simulation) meet() {
+	elapsed := (s.now - s.stepped).Seconds()
+	s.cluster.Step(s.now, func(id int) float64 {
+		if id >= len(s.servers) || elapsed <= 0 {
+			return 0
+		}
+		v := &s.servers[id]
+		s.use(v)
+		return (v.used - v.counted) / elapsed / float64(s.sc.Server.Workers)
+	})
+	s.stepped = s.now
+	for i := range s.servers {
+		s.use(&s.servers[i])
+		s.servers[i].counted = s.servers[i].used
+	}
+	s.follow()
+}
+
+// follow takes over what has changed in the fleet.
+func (s *Simulation) follow() {
+	s.sync()
+	if s.survey() {
+		s.announce()
+	}
+	s.appoint()
+}
+
+// sync makes the servers those of the fleet's pods.
+func (s *Simulation) sync() {
+	pods := s.cluster.Pods()
+	for id := range pods {
+		if id == len(s.servers) {
+			s.servers = append(s.servers, server{speed: 1, slow: 1, pod: fleet.Pod{Phase: pods[id].Phase}})
+			s.byAddr[pods[id].Addr] = int32(id) //nolint:gosec // an index.
+			s.place(id, &pods[id])
+			s.inherit(id)
+		}
+		s.change(id, &pods[id])
+	}
+}
+
+// change takes over what has changed of a pod.
+func (s *Simulation) change(id int, pod *fleet.Pod) {
+	v := &s.servers[id]
+	if v.pod.Zone != pod.Zone || v.pod.Place != pod.Place {
+		s.place(id, pod)
+	}
+	before := v.pod.Phase
+	v.pod = *pod
+	v.lost = s.cluster.Lost(id)
+	if before != fleet.Gone && pod.Phase == fleet.Gone {
+		s.reset(id)
+	}
+	v.grade(&s.sc.Server)
+	s.examine(id)
+}
+
+// place puts a server where its pod is.
+func (s *Simulation) place(id int, pod *fleet.Pod) {
+	v := &s.servers[id]
+	v.pod = *pod
+	v.ways = make([]way, len(s.zones))
+	for z := range s.zones {
+		switch {
+		case pod.Cluster != "":
+			v.ways[z] = acrossClusters
+		case pod.Zone != s.zones[z].Zone || pod.Zone == "":
+			v.ways[z] = acrossZones
+		}
+	}
+	v.speed = 1
+	for i := range s.sc.Server.Speeds {
+		sp := &s.sc.Server.Speeds[i]
+		if has(&sp.Where, spot{pod.Zone, pod.Cluster, pod.Place, max(s.places(v), pod.Place)}) {
+			v.speed = sp.Factor
+		}
+	}
+}
+
+// inherit lets the faults that whole zones have also meet a pod that comes later. Those of single endpoints went with
+// them.
+func (s *Simulation) inherit(id int) {
+	for i := range s.sc.Steps {
+		st := &s.sc.Steps[i]
+		if st.At > s.now || st.At == s.now && s.now == 0 {
+			break
+		}
+		if st.Where.First == 0 && st.Where.Part == 0 && st.Verb != scenario.Rate && st.Verb != scenario.Drain &&
+			s.isMeant(&s.servers[id], &st.Where) {
+			s.befall(id, st)
+		}
+	}
+}
+
+// second is the end of a second of the run.
+func (s *Simulation) second() {
+	ready := 0
+	length := int(s.now / time.Second)
+	under := s.recorder.covers(s.now)
+	for id := range s.servers {
+		v := &s.servers[id]
+		for len(v.line) < length-1 {
+			v.line = append(v.line, 0)
+		}
+		s.use(v)
+		load := v.arrived / float64(s.sc.Server.Workers)
+		v.line = append(v.line, float32(load))
+		v.arrived = 0
+		if v.pod.Phase == fleet.Ready {
+			ready++
+		}
+		if under && v.serves() {
+			v.peak = math.Max(v.peak, load)
+			v.sum += load
+			v.seconds++
+		}
+	}
+	s.recorder.second(s.now, ready)
+}
+
+func (v *server) serves() bool { return v.pod.Phase == fleet.Ready || v.pod.Phase == fleet.Terminating }

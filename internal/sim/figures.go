@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"math"
+	"time"
+)
+
+// sumUp makes the result of a run all of whose requests are over.
+func (s *Simulation) sumUp() *Result {
+	r := s.recorder
+	for r.closed < len(r.points) {
+		r.close()
+	}
+	length, stress := s.sc.Length, s.sc.Stress
+	calmTime, stressTime := max(0, min(stress.From, length)-Warmup), max(0, min(stress.To, length)-stress.From)
+	all, affected, others := r.everybody(), r.affects(), r.spares()
+	result := &Result{
+		Scenario: s.sc.Name, Contender: s.options.Contender.Name, Seed: s.options.Seed,
+		Window:   r.figures(stressTime, all, stressed),
+		Affected: r.figures(stressTime, affected, stressed),
+		Others:   r.figures(stressTime, others, stressed),
+		Calm:     r.figures(calmTime, all, calm),
+		After:    r.figures(max(0, length-stress.To), all, after),
+		Whole:    r.figures(max(0, length-Warmup), all, calm, stressed, after),
+		React:    r.react(), Return: r.comeBack(), Oscillation: r.oscillation(),
+		Line: r.points, Events: s.events, Digest: uint64(s.digest),
+	}
+	if len(others) == 0 {
+		result.Others = Figures{}
+	}
+	for i := range r.tenths {
+		result.Requests += int64(r.tenths[i].requests)
+	}
+	for id := range s.servers {
+		v := &s.servers[id]
+		e := Endpoint{
+			Addr: v.pod.Addr, Zone: v.pod.Zone, Cluster: v.pod.Cluster, Requests: v.stress, Peak: v.peak,
+			Load: v.sum / math.Max(1, float64(v.seconds)), Line: v.line,
+		}
+		result.PeakLoad = max(result.PeakLoad, e.Peak)
+		result.Endpoints = append(result.Endpoints, e)
+	}
+	return result
+}
+
+// everybody, affects and spares list zones by index: all, those that the stress is about, and the others.
+func (r *recorder) everybody() []int {
+	zones := make([]int, len(r.affected))
+	for z := range zones {
+		zones[z] = z
+	}
+	return zones
+}
+
+func (r *recorder) affects() []int {
+	var zones []int
+	for z, is := range r.affected {
+		if is {
+			zones = append(zones, z)
+		}
+	}
+	return zones
+}
+
+func (r *recorder) spares() []int {
+	var zones []int
+	for z, is := range r.affected {
+		if !is {
+			zones = append(zones, z)
+		}
+	}
+	return zones
+}
+
+// figures sums up the requests of some zones in some periods, which last so long together.
+func (r *recorder) figures(lasting time.Duration, zones []int, in ...period) Figures {
+	all := new(sum)
+	for _, p := range in {
+		for _, z := range zones {
+			all.merge(&r.sums[p][z])
+		}
+	}
+	f := Figures{Requests: all.latency.total, Success: 1, Good: 1, InZone: 1}
+	if lasting > 0 {
+		f.Rate = float64(f.Requests) / lasting.Seconds()
+		f.CrossBytes = all.cost * r.sc.Request.Bytes / lasting.Seconds()
+		f.Dollars = r.dollars(all.cost / lasting.Seconds())
+	}
+	if all.taken > 0 {
+		f.InZone = 1 - float64(all.crossed)/float64(all.taken)
+	}
+	if f.Requests == 0 {
+		return f
+	}
+	n := float64(f.Requests)
+	f.Success, f.Good, f.Shed = float64(all.success)/n, float64(all.good)/n, float64(all.shed)/n
+	f.Attempts, f.Cost = float64(all.attempts)/n, all.cost/n
+	f.Mean = time.Duration(float64(all.took) / n)
+	f.P50, f.P99, f.P999 = all.latency.quantile(0.5), all.latency.quantile(0.99), all.latency.quantile(0.999)
+	return f
+}
+
+// over adds up the affected clients' requests of a stretch of time, in whole tenths of a second.
+func (r *recorder) over(from, to time.Duration) tally {
+	var t tally
+	zones := len(r.affected)
+	for i := int(from / tenth); i < int(to/tenth) && (i+1)*zones <= len(r.tenths); i++ {
+		for z, is := range r.affected {
+			if is {
+				t.merge(&r.tenths[i*zones+z])
+			}
+		}
+	}
+	return t
+}
+
+// goodShare is 1 without requests.
+func (t *tally) goodShare() float64 {
+	if t.requests == 0 {
+		return 1
+	}
+	return float64(t.good) / float64(t.requests)
+}
+
+// spill is 0 without requests that were taken.
+func (t *tally) spill() float64 {
+	if t.taken == 0 {
+		return 0
+	}
+	return float64(t.crossed) / float64(t.taken)
+}
+
+const (
+	// leftBelow and backAbove are parts of the calm's good share. The first is lower, so that chance in a second of few
+	// requests does not count as having left.
+	leftBelow = 0.90
+	backAbove = 0.95
+	// backWithin is how near to the calm's in-zone share clients have to be to be back.
+	backWithin = 0.01
+)
+
+// react finds the second from which on the affected clients were served well again. If the first second of the stress is
+// not good enough they have left at once; else they leave when a second is clearly worse.
+func (r *recorder) react() *time.Duration {
+	from, to := r.sc.Stress.From, min(r.sc.Stress.To, r.sc.Length)
+	before := r.over(Warmup, from)
+	usual, limit := before.goodShare(), backAbove
+	left := false
+	for at := from; at+time.Second <= to; at += tenth {
+		now := r.over(at, at+time.Second)
+		switch share := now.goodShare(); {
+		case !left && share < limit*usual:
+			left = true
+		case left && share >= backAbove*usual:
+			took := at - from
+			return &took
+		}
+		limit = leftBelow
+	}
+	if left {
+		return nil
+	}
+	return new(time.Duration)
+}
+
+// comeBack finds the two seconds in which the affected clients were as much in their zone as before the stress.
+func (r *recorder) comeBack() *time.Duration {
+	const settled = 2 * time.Second
+	before := r.over(Warmup, r.sc.Stress.From)
+	for at := r.sc.Stress.To; at+settled <= r.sc.Length; at += tenth {
+		now := r.over(at, at+settled)
+		if now.spill() <= before.spill()+backWithin {
+			took := at - r.sc.Stress.To
+			return &took
+		}
+	}
+	return nil
+}
+
+// oscillation is the standard deviation of the affected clients' spill from second to second, in the second half of the
+// stress.
+func (r *recorder) oscillation() float64 {
+	stress := r.sc.Stress
+	var n, mean, squares float64
+	for at := stress.From + (stress.To-stress.From)/2; at+time.Second <= min(stress.To, r.sc.Length); at += time.Second {
+		second := r.over(at, at+time.Second)
+		n++
+		apart := second.spill() - mean
+		mean += apart / n
+		squares += apart * (second.spill() - mean)
+	}
+	if n < 2 {
+		return 0
+	}
+	return math.Sqrt(squares / n)
+}

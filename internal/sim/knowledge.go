@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/aim"
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+)
+
+// api is what the cluster's API says.
+type api interface{ Snapshot() topology.Snapshot }
+
+// portRule is the part of the service that clients use.
+type portRule struct {
+	topology.Port
+
+	family topology.Family
+}
+
+func portOf(sc *scenario.Scenario) portRule {
+	svc := sc.World.Services[0]
+	return portRule{Port: svc.Ports[0], family: svc.Families()[0]}
+}
+
+// knowledge is what clients learn, in turn: the endpoints and hints of each change of the API.
+type knowledge struct {
+	service *topology.Service // of the last change
+	plan    *plan.Plan
+	all     []lesson
+	checks  int // how often health checks have changed their minds
+}
+
+// lesson is what one change makes of the clients' targets.
+type lesson struct{ seats map[seat]*aimed }
+
+// seat is a place of clients that all have the same targets.
+type seat struct {
+	zone topology.Zone
+	node string
+}
+
+// aimed is what the clients of a seat send to.
+type aimed struct {
+	targets  []pick.Target
+	prepared *pick.Prepared
+	checks   int // how often health checks had changed their minds then
+}
+
+// survey looks at the API and, if it says something new, makes the lesson; it tells whether there is one.
+func (s *Simulation) survey() bool {
+	k, snapshot := &s.knowledge, s.cluster.Snapshot()
+	if snapshot.Services[0] == k.service {
+		return false
+	}
+	k.service = snapshot.Services[0]
+	service := *k.service
+	service.Mode = s.options.Contender.Mode
+	input := plan.InputOf(&snapshot, plan.SurveyNodes(snapshot.Nodes), &service, s.port.family)
+	input.Previous = k.plan
+	p := plan.Compute(input)
+	k.plan = &p
+	l := lesson{seats: make(map[seat]*aimed)}
+	options := aim.Options{
+		Costs: snapshot.Costs, Regions: snapshot.Regions(), KeepsHome: s.options.Contender.KeepsHome, Mode: service.Mode,
+	}
+	for i := range s.clients {
+		at := s.seatOf(&s.clients[i])
+		if l.seats[at] != nil {
+			continue
+		}
+		a := aim.Targets(&service, p.Endpoints, s.port.Port, aim.Client{Node: at.node, Zone: at.zone}, options)
+		l.seats[at] = &aimed{targets: a.Targets, checks: -1}
+	}
+	k.all = append(k.all, l)
+	return true
+}
+
+// seatOf gives the client's seat. The node counts only where hints or policies look at it.
+func (s *Simulation) seatOf(c *client) seat {
+	at := seat{zone: s.zones[c.zone].Zone, node: c.node}
+	nodes := s.zones[c.zone].nodes
+	if s.options.Contender.Mode != topology.ModePreferSameNode &&
+		s.knowledge.service.InternalPolicy != topology.PolicyLocal && len(nodes) > 0 {
+		at.node = nodes[0]
+	}
+	return at
+}
+
+// announce lets each client learn of the last change, when it is its turn.
+func (s *Simulation) announce() {
+	number := len(s.knowledge.all) - 1
+	d := &s.sc.Discovery
+	for i := range s.clients {
+		at := s.now + s.clients[i].delayed(d.Delay, d.Jitter)
+		s.agenda.add(at, evLearn, uint32(i), uint32(number)) //nolint:gosec // indexes.
+	}
+}
+
+// delayed spreads a delay over the clients.
+func (c *client) delayed(d time.Duration, jitter float64) time.Duration {
+	return max(0, d+time.Duration(float64(d)*jitter*c.late))
+}
+
+// learn gives a client the targets of a lesson, unless it has a later one.
+func (s *Simulation) learn(i uint32, number int) {
+	c := &s.clients[i]
+	if number < c.latest {
+		return
+	}
+	c.latest = number
+	k := &s.knowledge
+	a := k.all[number].seats[s.seatOf(c)]
+	if a.checks != k.checks {
+		a.checks = k.checks
+		a.prepared = pick.Prepare(s.options.Contender.Pool, s.healthy(a.targets))
+	}
+	c.pool.Apply(s.now, a.prepared)
+	s.wake(i)
+}
+
+// healthy gives the targets with those marked that active health checks have found to be dead.
+func (s *Simulation) healthy(targets []pick.Target) []pick.Target {
+	marked := make([]pick.Target, len(targets))
+	copy(marked, targets)
+	for i := range marked {
+		if v, ok := s.byAddr[marked[i].Addr.Addr()]; ok && s.servers[v].marked {
+			marked[i].Unready = true
+		}
+	}
+	return marked
+}
+
+// examine begins the time after which health checks notice what has happened to an endpoint.
+func (s *Simulation) examine(id int) {
+	v := &s.servers[id]
+	dead := v.lost || v.hangs || v.refusing()
+	if dead == v.dead {
+		return
+	}
+	v.dead = dead
+	v.state++
+	if s.options.Contender.Checks > 0 {
+		s.agenda.add(s.now+s.options.Contender.Checks, evCheck, uint32(id), v.state) //nolint:gosec // an index.
+	}
+}
+
+// check is the moment at which health checks notice, if nothing has changed since they began to doubt. They belong to
+// each client; all notice at the same time.
+func (s *Simulation) check(id int, state uint32) {
+	v := &s.servers[id]
+	if v.state != state || v.marked == v.dead {
+		return
+	}
+	v.marked = v.dead
+	s.knowledge.checks++
+	for i := range s.clients {
+		s.learn(uint32(i), s.clients[i].latest) //nolint:gosec // an index.
+	}
+}
