@@ -1,8 +1,20 @@
 // Package score compares results: means over seeds, confidence intervals, and who is better than the others beyond noise.
+//
+// Runs of the same seed share arrivals and work, whoever balances them, so contenders are compared seed by seed. One is
+// better than another if three things hold: the mean of the differences points the better way, its 95 % confidence interval
+// (Student's t) does not include zero, and it is larger than the measure's smallest difference that matters. The last one
+// is not statistics: a board makes thousands of comparisons, one in twenty of which would find a difference between equals.
+//
+// The package knows no file and no terminal: it writes text to a writer. Nothing that it gives out is NaN or infinite, and
+// the order of the results changes nothing.
 package score
 
 import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // Direction says which values of a measure are better.
@@ -21,8 +33,17 @@ type Measure struct {
 	Title  string // as tables have it
 	Unit   Unit
 	Better Direction
-	// Of reads the number; false: there is none, as with a reaction that never came.
+	// Of reads the number in the measure's unit; false: there is none. NaN and infinite count as none.
 	Of func(*sim.Result) (float64, bool)
+	// Never: a number that is missing means that something never came, which is worse than any number. It counts as what
+	// Never gives, or as the scenario's worst number if that is worse. Nil: a missing number says nothing, as the others'
+	// latency does where there are no others; such runs are left out.
+	Never func(Label) float64
+	// Least and Part are the smallest difference that matters: in the measure's unit, and as a fraction of the larger of
+	// the two means. A difference has to be larger than both.
+	Least, Part float64
+	// Priority: 1 is the last column to go when a table is too wide; 0 is in no table, only in CSV and JSON.
+	Priority int
 }
 
 // Unit says how a number is written.
@@ -36,22 +57,34 @@ const (
 	Dollars Unit = "$/h"
 	Ratio   Unit = "×"
 	Points  Unit = "pt" // a fraction, written times 100 as percentage points
+	Number  Unit = ""   // a count, or a mean of counts
 )
 
 // Cell is one measure of one contender in one scenario, over all seeds.
 type Cell struct {
+	// Mean counts a run that never got there as Measure.Never says, so with such runs it is less than the truth.
 	Mean  float64
 	Half  float64 // half of the 95 % confidence interval; 0 with one seed
-	Known int     // of the seeds: how many had the number; Mean is over those
-	// Best: nobody is better than this beyond noise, and somebody is worse beyond noise.
+	Seeds int     // that Mean and Half are over
+	Known int     // runs that had the number
+	Runs  int     // Known, and those that never got there; 0: there is nothing to show
+	// Best: nobody is better than this beyond noise, and somebody is worse beyond noise. So several may be best, and
+	// none is where all are alike, or where there is one seed.
 	Best bool
 }
+
+// Never tells that no run got there.
+func (c Cell) Never() bool { return c.Runs > 0 && c.Known == 0 }
 
 // Row is one contender in one scenario.
 type Row struct {
 	Contender string // name
 	Title     string
+	Runs      int    // 0: it was not run, and no cell has anything to show
 	Cells     []Cell // in the order of Board.Measures
+	// Spill is the fraction of the affected clients' requests that crossed, for each second of the run: the mean over
+	// seeds. Nil in Board.Overall.
+	Spill []float64
 }
 
 // Table is one scenario.
@@ -59,6 +92,8 @@ type Table struct {
 	Scenario string
 	Title    string
 	Rows     []Row // in the order in which the contenders were given
+
+	pairs map[pair]Difference
 }
 
 // Board is a whole comparison.
@@ -66,5 +101,24 @@ type Board struct {
 	Measures []Measure
 	Seeds    int
 	Tables   []Table // in the order in which the scenarios were given
-	Overall  Table   // means over all scenarios
+	// Overall has the means over the scenarios that every contender ran, seed by seed; each scenario counts alike.
+	Overall Table
+	// Common is how many of Tables all contenders ran.
+	Common int
+}
+
+// Label names a contender or a scenario, as options and tables have it.
+type Label struct {
+	Name, Title string
+
+	// What follows is of scenarios only. Without Stress and Length, what never came counts as the worst that came;
+	// without Affected, spill is of all clients.
+	Stress   scenario.Window
+	Length   time.Duration
+	Affected []topology.Zone
+}
+
+// LabelOf labels a scenario.
+func LabelOf(s *scenario.Scenario) Label {
+	return Label{Name: s.Name, Title: s.Title, Stress: s.Stress, Length: s.Length, Affected: s.Affected}
 }

@@ -1,0 +1,326 @@
+package score
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/weir-lb/weir/internal/sim"
+)
+
+// Options say what a board has. The zero value takes everything there is a result of, by name.
+type Options struct {
+	Scenarios  []Label   // rows of results that are not named are left out
+	Contenders []Label   // likewise
+	Measures   []Measure // nil: Measures()
+}
+
+// Compare makes a board of results: any number of them, in any order, nil ones left out. Of two results of the same
+// scenario, contender and seed only one counts: equal runs have equal results.
+func Compare(results []*sim.Result, o Options) Board {
+	o = o.completed(results)
+	runs := gather(results, &o)
+	b := Board{Measures: o.Measures, Seeds: runs.seeds()}
+	fields := make([]field, 0, len(o.Scenarios))
+	for _, s := range o.Scenarios {
+		f := runs.field(s, &o)
+		t := f.table(&o)
+		t.Scenario, t.Title = s.Name, s.Title
+		for i := range t.Rows {
+			t.Rows[i].Spill = spill(runs[of{s.Name, o.Contenders[i].Name}], s.Affected)
+		}
+		fields = append(fields, f)
+		b.Tables = append(b.Tables, t)
+	}
+	all, common := overall(fields, &o)
+	b.Overall, b.Common = all.table(&o), common
+	b.Overall.Scenario, b.Overall.Title = "overall", "all scenarios"
+	return b
+}
+
+// completed fills in what was not named.
+func (o Options) completed(results []*sim.Result) Options {
+	names := func(of func(*sim.Result) string) []Label {
+		set := make(map[string]bool)
+		for _, r := range results {
+			if r != nil {
+				set[of(r)] = true
+			}
+		}
+		var labels []Label
+		for _, name := range slices.Sorted(maps.Keys(set)) {
+			labels = append(labels, Label{Name: name, Title: name})
+		}
+		return labels
+	}
+	if o.Scenarios == nil {
+		o.Scenarios = names(func(r *sim.Result) string { return r.Scenario })
+	}
+	if o.Contenders == nil {
+		o.Contenders = names(func(r *sim.Result) string { return r.Contender })
+	}
+	if o.Measures == nil {
+		o.Measures = Measures()
+	}
+	return o
+}
+
+// of says what a run was of.
+type of struct{ scenario, contender string }
+
+// runs are the results that count, each list by seed, each seed once.
+type runs map[of][]*sim.Result
+
+func gather(results []*sim.Result, o *Options) runs {
+	has := func(labels []Label, name string) bool {
+		return slices.ContainsFunc(labels, func(l Label) bool { return l.Name == name })
+	}
+	found := make(runs)
+	for _, r := range results {
+		if r == nil || !has(o.Scenarios, r.Scenario) || !has(o.Contenders, r.Contender) {
+			continue
+		}
+		key := of{r.Scenario, r.Contender}
+		at, twice := slices.BinarySearchFunc(found[key], r.Seed, func(r *sim.Result, seed uint64) int { return cmp.Compare(r.Seed, seed) })
+		if !twice {
+			found[key] = slices.Insert(found[key], at, r)
+		}
+	}
+	return found
+}
+
+// seeds counts the different seeds.
+func (rs runs) seeds() int {
+	set := make(map[uint64]bool)
+	for _, list := range rs {
+		for _, r := range list {
+			set[r.Seed] = true
+		}
+	}
+	return len(set)
+}
+
+// field is the numbers of one scenario.
+type field struct {
+	runs   []int      // of each contender
+	series [][]series // of each measure and contender
+}
+
+// series is one measure of one contender in one scenario.
+type series struct {
+	points []point // by seed
+	known  int     // of asked
+	asked  int     // runs that had the number, or never got there
+}
+
+// point is a number of one run.
+type point struct {
+	seed  uint64
+	value float64
+	never bool
+}
+
+func (s *series) add(p point) {
+	s.points = append(s.points, p)
+	s.count(p)
+}
+
+func (s *series) count(p point) {
+	s.asked++
+	if !p.never {
+		s.known++
+	}
+}
+
+// at finds the point of a seed.
+func (s *series) at(seed uint64) (point, bool) {
+	i, ok := slices.BinarySearchFunc(s.points, seed, func(p point, seed uint64) int { return cmp.Compare(p.seed, seed) })
+	if !ok {
+		return point{}, false
+	}
+	return s.points[i], true
+}
+
+// field reads the numbers of a scenario.
+func (rs runs) field(scenario Label, o *Options) field {
+	f := field{runs: make([]int, len(o.Contenders)), series: make([][]series, len(o.Measures))}
+	for c, l := range o.Contenders {
+		f.runs[c] = len(rs[of{scenario.Name, l.Name}])
+	}
+	for m := range o.Measures {
+		measure := &o.Measures[m]
+		f.series[m] = make([]series, len(o.Contenders))
+		for c, l := range o.Contenders {
+			for _, r := range rs[of{scenario.Name, l.Name}] {
+				value, ok := measure.read(r)
+				if ok || measure.Never != nil {
+					f.series[m][c].add(point{seed: r.Seed, value: value, never: !ok})
+				}
+			}
+		}
+		if measure.Never != nil {
+			measure.settle(f.series[m], measure.Never(scenario))
+		}
+	}
+	return f
+}
+
+// read gives a finite number or none. What is beyond any measure is none, so that no sum of squares overflows.
+func (m *Measure) read(r *sim.Result) (float64, bool) {
+	const beyond = 1e100
+	value, ok := m.Of(r)
+	if !ok || math.IsNaN(value) || math.Abs(value) > beyond {
+		return 0, false
+	}
+	return value, true
+}
+
+// settle gives the points that never got there the worst number: never, or what is worse than that.
+func (m *Measure) settle(all []series, never float64) {
+	worse := math.Max
+	if m.Better == Higher {
+		worse = math.Min
+	}
+	for c := range all {
+		for _, p := range all[c].points {
+			if !p.never {
+				never = worse(never, p.value)
+			}
+		}
+	}
+	for c := range all {
+		for i := range all[c].points {
+			if p := &all[c].points[i]; p.never {
+				p.value = never
+			}
+		}
+	}
+}
+
+// table judges the numbers.
+func (f *field) table(o *Options) Table {
+	t := Table{pairs: make(map[pair]Difference)}
+	for c, l := range o.Contenders {
+		row := Row{Contender: l.Name, Title: cmp.Or(l.Title, l.Name), Runs: f.runs[c], Cells: make([]Cell, len(o.Measures))}
+		for m := range o.Measures {
+			row.Cells[m] = f.cell(m, c, &o.Measures[m])
+			for other := range o.Contenders {
+				if other != c {
+					key := pair{l.Name, o.Contenders[other].Name, o.Measures[m].Key}
+					t.pairs[key] = o.Measures[m].difference(&f.series[m][c], &f.series[m][other])
+				}
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func (f *field) cell(m, c int, measure *Measure) Cell {
+	s := &f.series[m][c]
+	values := make([]float64, 0, len(s.points))
+	for _, p := range s.points {
+		values = append(values, p.value)
+	}
+	cell := Cell{Seeds: len(values), Known: s.known, Runs: s.asked}
+	cell.Mean, cell.Half = meanAndHalf(values)
+	beats, beaten := false, false
+	for other := range f.series[m] {
+		if other == c {
+			continue
+		}
+		verdict := measure.difference(s, &f.series[m][other]).Verdict
+		beats = beats || verdict == Better
+		beaten = beaten || verdict == Worse
+	}
+	cell.Best = beats && !beaten
+	return cell
+}
+
+// overall averages over the scenarios, seed by seed. A scenario counts where every contender that was run at all has the
+// number, as means over different scenarios would say nothing of the contenders. It also counts the scenarios that all of
+// these contenders ran.
+func overall(fields []field, o *Options) (all field, common int) {
+	all = field{runs: make([]int, len(o.Contenders)), series: make([][]series, len(o.Measures))}
+	for i := range fields {
+		for c, n := range fields[i].runs {
+			all.runs[c] += n
+		}
+	}
+	for i := range fields {
+		if fields[i].ranAll(all.runs) {
+			common++
+		}
+	}
+	for m := range o.Measures {
+		all.series[m] = average(fields, m, all.runs)
+	}
+	return all, common
+}
+
+// ranAll tells whether every contender ran that was run at all.
+func (f *field) ranAll(total []int) bool {
+	some := false
+	for c, n := range total {
+		if n > 0 && f.runs[c] == 0 {
+			return false
+		}
+		some = some || n > 0
+	}
+	return some
+}
+
+// average makes each contender's series of means over the scenarios.
+func average(fields []field, m int, total []int) []series {
+	all := make([]series, len(total))
+	for _, seed := range seedsOf(fields, m) {
+		values := make([][]float64, len(total)) // of each contender, one for each scenario
+		for i := range fields {
+			points, ok := complete(fields[i].series[m], seed, total)
+			if !ok {
+				continue
+			}
+			for c, p := range points {
+				values[c] = append(values[c], p.value)
+				all[c].count(p)
+			}
+		}
+		for c := range total {
+			if len(values[c]) > 0 {
+				all[c].points = append(all[c].points, point{seed: seed, value: mean(values[c])})
+			}
+		}
+	}
+	for c, runs := range total {
+		if runs == 0 {
+			all[c] = series{}
+		}
+	}
+	return all
+}
+
+func seedsOf(fields []field, m int) []uint64 {
+	set := make(map[uint64]bool)
+	for i := range fields {
+		for _, s := range fields[i].series[m] {
+			for _, p := range s.points {
+				set[p.seed] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// complete gives every contender's point of a seed; false if one lacks it that was run at all.
+func complete(all []series, seed uint64, total []int) ([]point, bool) {
+	points := make([]point, len(all))
+	for c := range all {
+		p, ok := all[c].at(seed)
+		if !ok && total[c] > 0 {
+			return nil, false
+		}
+		points[c] = p
+	}
+	return points, true
+}

@@ -1,0 +1,40 @@
+package score
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// CSV writes one row for each scenario, contender and measure, those of Overall last as scenario "overall". Numbers are in
+// the units of the second last column; mean and half are empty where there is none, as when no run got there.
+func (b *Board) CSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{{"scenario", "contender", "measure", "mean", "half", "known", "runs", "best", "unit"}}
+	v := b.View()
+	for _, t := range slices.Concat(v.Scenarios, []TableView{v.Overall}) {
+		for _, r := range t.Contenders {
+			for m := range v.Measures {
+				key := v.Measures[m].Key
+				cell := r.Cells[key]
+				rows = append(rows, []string{
+					t.Scenario, r.Contender, key, optional(cell.Mean), optional(cell.Half),
+					strconv.Itoa(cell.Known), strconv.Itoa(cell.Runs), strconv.FormatBool(cell.Best), v.Measures[m].Unit,
+				})
+			}
+		}
+	}
+	if err := c.WriteAll(rows); err != nil {
+		return fmt.Errorf("write the board as CSV: %w", err)
+	}
+	return nil
+}
+
+func optional(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*value, 'f', -1, 64)
+}

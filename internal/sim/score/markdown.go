@@ -1,0 +1,71 @@
+package score
+
+import (
+	"io"
+	"strings"
+)
+
+// Markdown writes the tables of Print in GitHub's markup with all their columns, the best in bold. Of the style it heeds
+// Wide, Against and Notes.
+func (b *Board) Markdown(w io.Writer, s Style) error {
+	p := &printer{w: w}
+	// With colours the best are told by their tone and not by the text.
+	l := b.layout(Style{Wide: s.Wide, Against: s.Against, Notes: s.Notes, Colour: true})
+	for i := range b.Tables {
+		t := &b.Tables[i]
+		p.heading(t.Scenario, t.Title)
+		p.markdown(append([][]cell{l.head()}, l.rows(t)...))
+	}
+	p.heading("overall", b.overallTitle())
+	p.markdown(append([][]cell{l.head()}, l.rows(&b.Overall)...))
+	if title, rows := l.duels(); rows != nil {
+		p.heading(title, duelsMean)
+		p.markdown(rows)
+	}
+	for i, line := range l.foot("**bold**") {
+		if i > 0 {
+			p.line()
+		}
+		p.line(text(escaped(line)))
+	}
+	if len(s.Notes) > 0 {
+		p.line()
+	}
+	for _, note := range s.Notes {
+		p.line(text("- " + escaped(note)))
+	}
+	return p.err
+}
+
+func (p *printer) heading(name, title string) {
+	line := "### " + escaped(name)
+	if title != "" && title != name {
+		line += ": " + escaped(title)
+	}
+	p.line(text(line))
+	p.line()
+}
+
+// markdown writes rows, the first as head; the first column is aligned left, the others right.
+func (p *printer) markdown(rows [][]cell) {
+	for i, row := range rows {
+		var line strings.Builder
+		for _, c := range row {
+			s := escaped(c.text)
+			if c.tone == best {
+				s = "**" + s + "**"
+			}
+			line.WriteString("| " + s + " ")
+		}
+		p.line(text(line.String() + "|"))
+		if i == 0 {
+			p.line(text("| :-- |" + strings.Repeat(" --: |", len(row)-1)))
+		}
+	}
+	p.line()
+}
+
+// escaped keeps a text from being markup, as far as titles and names go. The marks of this package's own bold stay.
+func escaped(s string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(s)
+}

@@ -1,0 +1,344 @@
+package score
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Style is how a board is printed. The zero value is for a file: no colours, lines of any length.
+type Style struct {
+	Colour bool // the reader is a terminal: the best stand out by colour, otherwise by a *
+	Wide   bool // with half of each 95 % confidence interval
+	Width  int  // of the terminal; columns that do not fit are left out, the least important first. 0: no limit
+	// Against is the contender that a last table compares with each other one; empty: there is no such table.
+	Against string
+	Notes   []string // the model's assumptions, a sentence each
+}
+
+// Print writes a table for each scenario, one for all of them, and what a reader has to know.
+func (b *Board) Print(w io.Writer, s Style) error {
+	p := &printer{w: w, colour: s.Colour, width: s.Width}
+	l := b.layout(s)
+	for i := range b.Tables {
+		t := &b.Tables[i]
+		p.title(t.Scenario, t.Title)
+		l.table(p, t)
+		p.line()
+	}
+	p.title("overall", b.overallTitle())
+	l.table(p, &b.Overall)
+	p.line()
+	p.duels(l)
+	mark := "*"
+	if s.Colour {
+		mark = "green"
+	}
+	for _, line := range l.foot(mark) {
+		p.wrapped(line, 0)
+	}
+	for _, note := range s.Notes {
+		p.wrapped("- "+note, len("- "))
+	}
+	return p.err
+}
+
+func (p *printer) title(name, title string) {
+	if title == "" || title == name {
+		p.line(cell{text: name, tone: bold})
+		return
+	}
+	p.line(cell{text: name, tone: bold}, text(": "+title))
+}
+
+func (b *Board) overallTitle() string {
+	if b.Common == len(b.Tables) {
+		return fmt.Sprintf("means over %s", count(b.Common, "scenario"))
+	}
+	return fmt.Sprintf("means over the %d of %s that every contender ran", b.Common, count(len(b.Tables), "scenario"))
+}
+
+// layout is the columns of all tables of a board: the same in each, as wide as the widest cell.
+type layout struct {
+	board   *Board
+	style   Style
+	shown   []int // indices of measures
+	dropped []string
+	widths  []int // of the contender's name and of shown
+	spark   int   // how many blocks wide the spill is; 0: no room
+}
+
+// The width of the spill: fewer blocks than the least show nothing of a run, more than the most nothing more.
+const (
+	leastSpark = 12
+	mostSpark  = 40
+)
+
+func (b *Board) layout(s Style) layout {
+	l := layout{board: b, style: s}
+	for m := range b.Measures {
+		if b.Measures[m].Priority > 0 {
+			l.shown = append(l.shown, m)
+		}
+	}
+	l.measure()
+	for s.Width > 0 && l.total() > s.Width && len(l.shown) > 1 {
+		least := slices.MaxFunc(l.shown, func(i, j int) int { return cmp.Compare(b.Measures[i].Priority, b.Measures[j].Priority) })
+		l.shown = slices.DeleteFunc(l.shown, func(m int) bool { return m == least })
+		l.dropped = append(l.dropped, b.Measures[least].Title)
+		l.measure()
+	}
+	const spillHead = len("spill 0–100 %") // bytes: a little more than it needs
+	switch room := s.Width - l.total() - columnGap; {
+	case s.Width == 0:
+		l.spark = mostSpark
+	case len(l.dropped) == 0 && room >= max(leastSpark, spillHead):
+		l.spark = min(room, mostSpark)
+	}
+	return l
+}
+
+// measure finds the widths. A name takes at most a third of the line.
+func (l *layout) measure() {
+	l.widths = make([]int, len(l.shown)+1)
+	for _, t := range append(slices.Clip(l.board.Tables), l.board.Overall) {
+		for _, row := range append([][]cell{l.head()}, l.rows(&t)...) {
+			for i, c := range row {
+				l.widths[i] = max(l.widths[i], utf8.RuneCountInString(c.text))
+			}
+		}
+	}
+	const part = 3
+	if l.style.Width > 0 {
+		l.widths[0] = min(l.widths[0], max(l.style.Width/part, 1))
+	}
+}
+
+func (l *layout) total() int {
+	sum := columnGap * len(l.shown)
+	for _, w := range l.widths {
+		sum += w
+	}
+	return sum
+}
+
+func (l *layout) head() []cell {
+	row := []cell{{text: "contender", tone: dim}}
+	for _, m := range l.shown {
+		row = append(row, cell{text: l.board.Measures[m].head() + l.unmarked(), tone: dim})
+	}
+	return row
+}
+
+// unmarked is the room that a mark takes beside the other cells.
+func (l *layout) unmarked() string {
+	if l.style.Colour {
+		return ""
+	}
+	return " "
+}
+
+func (l *layout) rows(t *Table) [][]cell {
+	rows := make([][]cell, 0, len(t.Rows))
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		row := []cell{text(l.name(r))}
+		for _, m := range l.shown {
+			row = append(row, l.cell(m, r.Cells[m]))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// name says of a contender that it was not run, or not with each seed.
+func (l *layout) name(r *Row) string {
+	switch {
+	case r.Runs == 0:
+		return r.Title + " (no run)"
+	case r.Runs < l.board.Seeds:
+		return fmt.Sprintf("%s (%d of %s)", r.Title, r.Runs, count(l.board.Seeds, "seed"))
+	default:
+		return r.Title
+	}
+}
+
+func (l *layout) cell(m int, c Cell) cell {
+	measure := &l.board.Measures[m]
+	s := cell{text: measure.text(c)}
+	if half := measure.interval(c); l.style.Wide && half != "" {
+		s.text += " " + half
+	}
+	switch {
+	case c.Best && l.style.Colour:
+		s.tone = best
+	case c.Best:
+		s.text += "*"
+	default:
+		s.text += l.unmarked()
+	}
+	if c.Never() {
+		s.tone = red
+	}
+	return s
+}
+
+// leastTop is the least scale of the spill: below it, what is noise would be drawn as mountains.
+const leastTop = 0.05
+
+func (l *layout) table(p *printer, t *Table) {
+	top := leastTop
+	drawn := false
+	for i := range t.Rows {
+		drawn = drawn || len(t.Rows[i].Spill) > 0
+		for _, v := range t.Rows[i].Spill {
+			top = max(top, v)
+		}
+	}
+	drawn = drawn && l.spark > 0
+	var last cell
+	if drawn {
+		last = cell{text: fmt.Sprintf("spill 0–%.0f %%", top*hundred), tone: dim}
+	}
+	p.row(l.head(), l.widths, last)
+	for i, row := range l.rows(t) {
+		if drawn {
+			last = text(Spark(t.Rows[i].Spill, top, l.spark))
+		}
+		p.row(row, l.widths, last)
+	}
+}
+
+// duels writes in how many scenarios one contender is better and worse than each other one.
+func (p *printer) duels(l layout) {
+	title, rows := l.duels()
+	if rows == nil {
+		return
+	}
+	p.title(title, duelsMean)
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	for _, row := range rows {
+		p.row(row, widths, cell{})
+	}
+	p.line()
+}
+
+const duelsMean = "scenarios in which it is better–worse beyond noise"
+
+// duels gives the table of the contender that is compared with each other one; nil: there is none.
+func (l *layout) duels() (title string, rows [][]cell) {
+	b := l.board
+	at := slices.IndexFunc(b.Overall.Rows, func(r Row) bool { return r.Contender == l.style.Against })
+	if at < 0 {
+		return "", nil
+	}
+	head := []cell{{text: "other", tone: dim}}
+	for _, m := range l.shown {
+		head = append(head, cell{text: b.Measures[m].Title, tone: dim})
+	}
+	rows = [][]cell{head}
+	for i := range b.Overall.Rows {
+		if i == at {
+			continue
+		}
+		other := &b.Overall.Rows[i]
+		row := []cell{text(other.Title)}
+		for _, m := range l.shown {
+			row = append(row, duel(b.Versus(l.style.Against, other.Contender, b.Measures[m].Key)))
+		}
+		rows = append(rows, row)
+	}
+	return b.Overall.Rows[at].Title + " against each other", rows
+}
+
+func duel(better, worse, alike int) cell {
+	if better+worse+alike == 0 {
+		return text("-")
+	}
+	c := text(strconv.Itoa(better) + "–" + strconv.Itoa(worse))
+	switch {
+	case better > 0 && worse == 0:
+		c.tone = best
+	case worse > 0 && better == 0:
+		c.tone = red
+	}
+	return c
+}
+
+// foot says what the marks mean, what is missing, and what all of it is worth.
+func (l *layout) foot(mark string) []string {
+	b := l.board
+	lines := []string{mark + ": the best: no other is better beyond noise, and some other is worse."}
+	if b.Seeds < 2 {
+		lines = []string{"One seed: there are no intervals and nothing is marked as best. Comparing needs several seeds."}
+	}
+	lines = append(lines, l.legend()...)
+	if len(l.dropped) > 0 {
+		lines = append(lines, "Left out for want of room: "+strings.Join(l.dropped, ", ")+".")
+	}
+	lines = append(lines, l.sum(), notice)
+	if len(l.style.Notes) > 0 {
+		lines = append(lines, "Assumptions:")
+	}
+	return lines
+}
+
+// notice is on every report.
+const notice = "Simulation, not a measurement."
+
+// legend explains the marks that are in the tables.
+func (l *layout) legend() []string {
+	b := l.board
+	var never, some, none bool
+	for _, t := range append(slices.Clip(b.Tables), b.Overall) {
+		for i := range t.Rows {
+			for _, m := range l.shown {
+				c := t.Rows[i].Cells[m]
+				never = never || c.Never()
+				some = some || (c.Known < c.Runs && !c.Never())
+				none = none || c.Runs == 0
+			}
+		}
+	}
+	var lines []string
+	if never {
+		lines = append(lines, "never: not while the stress lasted, with any seed; worse than any time.")
+	}
+	if some {
+		lines = append(lines, ">: not with each seed; those that never got there count as the whole stress.")
+	}
+	if none {
+		lines = append(lines, "-: there is nothing to show.")
+	}
+	return lines
+}
+
+// sum says what the numbers are means of.
+func (l *layout) sum() string {
+	seeds := l.board.Seeds
+	line := count(seeds, "seed") + "."
+	if seeds > 1 {
+		line = count(seeds, "seed") + "; means over seeds, compared seed by seed."
+		if l.style.Wide {
+			line += " ±: half of the 95 % confidence interval."
+		}
+	}
+	return line
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}

@@ -1,0 +1,137 @@
+package score
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// View is a board as JSON has it. Its names are promised; shares are fractions, latencies are milliseconds. Numbers have
+// nine digits, so that they are the same on every machine.
+type View struct {
+	Notice     string        `json:"notice"`
+	Seeds      int           `json:"seeds"`
+	Confidence float64       `json:"confidence"` // of the intervals
+	Measures   []MeasureView `json:"measures"`
+	Scenarios  []TableView   `json:"scenarios"`
+	Overall    TableView     `json:"overall"` // means over the scenarios that every contender ran
+	// Common is how many scenarios every contender ran.
+	Common int `json:"common"`
+}
+
+// MeasureView is what a measure is.
+type MeasureView struct {
+	Key    string `json:"key"`
+	Title  string `json:"title"`
+	Unit   string `json:"unit"`   // fraction, milliseconds, seconds, dollarsPerHour, ratio or number
+	Better string `json:"better"` // higher, lower or neither
+	// The smallest difference that matters, in the unit and as a fraction of the larger of two means.
+	Least float64 `json:"least"`
+	Part  float64 `json:"part"`
+}
+
+// TableView is one scenario.
+type TableView struct {
+	Scenario   string    `json:"scenario"`
+	Title      string    `json:"title"`
+	Contenders []RowView `json:"contenders"`
+}
+
+// RowView is one contender in one scenario.
+type RowView struct {
+	Contender string              `json:"contender"`
+	Title     string              `json:"title"`
+	Runs      int                 `json:"runs"`
+	Cells     map[string]CellView `json:"cells"` // by the measure's key
+	// Spill is the fraction of the affected clients' requests that crossed, for each second.
+	Spill []float64 `json:"spill,omitempty"`
+}
+
+// CellView is one measure of one contender in one scenario.
+type CellView struct {
+	Mean  *float64 `json:"mean"`  // null: no run had the number; at least this much where Known is less than Runs
+	Half  *float64 `json:"half"`  // null: there is no interval
+	Known int      `json:"known"` // runs that had the number
+	Runs  int      `json:"runs"`  // Known, and those that never got there
+	Best  bool     `json:"best"`
+}
+
+// View gives the board as JSON has it.
+func (b *Board) View() View {
+	v := View{Notice: notice, Seeds: b.Seeds, Confidence: confidence, Overall: b.tableView(&b.Overall), Common: b.Common}
+	for i := range b.Measures {
+		m := &b.Measures[i]
+		v.Measures = append(v.Measures, MeasureView{
+			Key: m.Key, Title: m.Title, Unit: m.Unit.name(), Better: m.Better.name(), Least: m.Least, Part: m.Part,
+		})
+	}
+	v.Scenarios = make([]TableView, 0, len(b.Tables))
+	for i := range b.Tables {
+		v.Scenarios = append(v.Scenarios, b.tableView(&b.Tables[i]))
+	}
+	return v
+}
+
+// MarshalJSON writes the View.
+func (b Board) MarshalJSON() ([]byte, error) { return json.Marshal(b.View()) }
+
+func (b *Board) tableView(t *Table) TableView {
+	v := TableView{Scenario: t.Scenario, Title: t.Title, Contenders: make([]RowView, 0, len(t.Rows))}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		row := RowView{Contender: r.Contender, Title: r.Title, Runs: r.Runs, Cells: make(map[string]CellView, len(r.Cells))}
+		for m, c := range r.Cells {
+			cell := CellView{Known: c.Known, Runs: c.Runs, Best: c.Best}
+			if c.Known > 0 {
+				cell.Mean = new(rounded(c.Mean))
+			}
+			if c.Known > 0 && c.Seeds > 1 {
+				cell.Half = new(rounded(c.Half))
+			}
+			row.Cells[b.Measures[m].Key] = cell
+		}
+		for _, s := range r.Spill {
+			row.Spill = append(row.Spill, rounded(s))
+		}
+		v.Contenders = append(v.Contenders, row)
+	}
+	return v
+}
+
+// rounded keeps nine digits: processors that multiply and add in one step differ in the sixteenth.
+func rounded(value float64) float64 {
+	const digits = 9
+	short, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
+	if err != nil {
+		return value // only beyond the largest float64, which read refuses
+	}
+	return short
+}
+
+// name is the unit in JSON and CSV.
+func (u Unit) name() string {
+	switch u {
+	case Percent, Points:
+		return "fraction"
+	case Millis:
+		return "milliseconds"
+	case Seconds:
+		return "seconds"
+	case Dollars:
+		return "dollarsPerHour"
+	case Ratio:
+		return "ratio"
+	default:
+		return "number"
+	}
+}
+
+func (d Direction) name() string {
+	switch d {
+	case Higher:
+		return "higher"
+	case Lower:
+		return "lower"
+	default:
+		return "neither"
+	}
+}
