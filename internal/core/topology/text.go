@@ -63,7 +63,7 @@ import (
 // The KEYs of costs are same-region, other-region, other-cluster, and FROM>TO for a pair of zones.
 //
 // ParseSnapshot and String are inverse: for every s that NewSnapshot made from unique, valid names, parsing s.String()
-// gives s, and for every text t that String wrote, t comes back. Errors name line and column and how to mend the text.
+// gives s, and for every text t that String wrote, t comes back. Errors are *SyntaxError: line, column and how to mend it.
 // Node names, service names and endpoints (address, ports and cluster) that occur twice are refused.
 func ParseSnapshot(text string) (Snapshot, error) {
 	p := snapshotParser{services: make(map[ServiceName]bool)}

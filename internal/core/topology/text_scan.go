@@ -30,18 +30,19 @@ type token struct {
 	line, column int
 }
 
-// syntaxError says where a text is wrong, and how to mend it.
-type syntaxError struct {
-	line, column int
-	message      string
+// SyntaxError says where a text is wrong, and how to mend it. Who embeds a text in a larger one counts on from Line.
+type SyntaxError struct {
+	Line, Column int // from 1, in lines and characters of the text
+	Message      string
 }
 
-func (e *syntaxError) Error() string {
-	return fmt.Sprintf("line %d, column %d: %s", e.line, e.column, e.message)
+// Error gives the place and the message.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 }
 
 func (t token) errorf(format string, args ...any) error {
-	return &syntaxError{line: t.line, column: t.column, message: fmt.Sprintf(format, args...)}
+	return &SyntaxError{Line: t.line, Column: t.column, Message: fmt.Sprintf(format, args...)}
 }
 
 // wrap gives err the place of t.

@@ -1,6 +1,8 @@
 package topology_test
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"strings"
@@ -166,8 +168,12 @@ func TestBrokenTextIsRefusedWithItsPlaceAndAWayOut(t *testing.T) {
 			t.Errorf("%q was accepted", c.text)
 			continue
 		}
-		got := strings.Replace(strings.TrimPrefix(err.Error(), "line "), ", column ", ":", 1)
-		got = strings.Replace(got, ": ", " ", 1)
+		var syntax *topology.SyntaxError
+		if !errors.As(err, &syntax) {
+			t.Errorf("%q: the error %v has no place", c.text, err)
+			continue
+		}
+		got := fmt.Sprintf("%d:%d %s", syntax.Line, syntax.Column, syntax.Message)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", c.text, diff)
 		}
