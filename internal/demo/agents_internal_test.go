@@ -48,7 +48,7 @@ func TestAgentsRefuseAnAddressThatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newTestEndpoint(l.agents[1].addr)
-	if err := e.set(well); err != nil {
+	if err := e.set(condition{}); err != nil {
 		t.Fatal(err)
 	}
 	defer e.close() //nolint:errcheck // the test is not about it.

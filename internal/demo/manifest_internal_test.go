@@ -70,7 +70,7 @@ func TestASecondDemoFindsOtherPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newTestEndpoint(first.endpoints[0].addr)
-	if err := e.set(well); err != nil {
+	if err := e.set(condition{}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

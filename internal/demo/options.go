@@ -10,6 +10,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // The defaults of Options.
@@ -107,7 +108,10 @@ func (o Options) Validate() error {
 // times what is in service: even at a tenth of its speed an endpoint serves whom it lets in within a second, which is as
 // long as a client waits.
 func endpointCapacity() capacity {
-	return capacity{Concurrency: 4, Queue: 16, Mean: 20 * time.Millisecond, Variation: 0.5}
+	return capacity{
+		Concurrency: 4, Queue: 16,
+		Service: scenario.Distribution{Kind: scenario.Lognormal, Mean: 20 * time.Millisecond, CV: 0.5},
+	}
 }
 
 // retry gives what the agents retry: what is always safe, and what was asked for.

@@ -133,7 +133,7 @@ func (s *stage) build() (dir string, remove func(), err error) {
 	for i, p := range s.layout.endpoints {
 		e := newEndpoint(p.addr, zoneNames()[p.zone], endpointCapacity(), s.random(uint64(i)))
 		s.world.endpoints = append(s.world.endpoints, e)
-		if err = e.set(well); err != nil {
+		if err = e.set(condition{}); err != nil {
 			return "", nil, err
 		}
 	}

@@ -41,7 +41,7 @@ func TestSpeedShortensEveryPhase(t *testing.T) {
 
 func TestASurgeOverloadsItsZoneAndNoFaultTheRest(t *testing.T) {
 	one := endpointCapacity()
-	zone := endpointsPerZone * float64(one.Concurrency) / one.Mean.Seconds()
+	zone := endpointsPerZone * float64(one.Concurrency) / one.Service.Mean.Seconds()
 	if surge := surgeFactor * float64(DefaultRate); surge <= zone {
 		t.Errorf("a surge of %v/s does not overload a zone that can do %v/s", surge, zone)
 	}

@@ -1,12 +1,12 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // zoneHeader names the zone that answered: the clients believe the endpoint, not the proxy in between.
@@ -26,22 +27,20 @@ const headerTimeout = 5 * time.Second
 
 // capacity is what an endpoint can do at once, and how long one request takes it.
 type capacity struct {
-	Concurrency int           // requests served at once
-	Queue       int           // requests waiting, in order of arrival; one more is answered 503 at once
-	Mean        time.Duration // of the service time
-	Variation   float64       // of the service time: standard deviation over mean
+	Concurrency int // requests served at once
+	Queue       int // requests waiting, in order of arrival; one more is answered 503 at once
+	Service     scenario.Distribution
+	Speed       float64 // divides the service time; 0: 1
 }
 
-// condition is how an endpoint is doing.
-type condition uint8
-
-const (
-	well    condition = iota
-	slow              // slowFactor times the service time
-	failing           // 500 at once
-	gone              // refuses connections, has reset those it had
-	hanging           // takes requests, never answers
-)
+// condition is how an endpoint is doing. The zero value is well.
+type condition struct {
+	Slow   float64       // factor on the service time; 0: 1
+	Fail   float64       // this fraction is answered 500 at once
+	Refuse bool          // refuses connections, has reset those it had
+	Hang   bool          // takes requests, never answers
+	Delay  time.Duration // of each round trip, half of it there and half back
+}
 
 // endpoint is a real HTTP server with limited capacity that can be made to fail. It is safe for concurrent use.
 type endpoint struct {
@@ -51,7 +50,11 @@ type endpoint struct {
 	server   *http.Server
 	slots    chan struct{} // one token for each request in service; the runtime wakes blocked senders in order
 	waiting  atomic.Int64
-	state    atomic.Uint32 // a condition
+	state    atomic.Pointer[condition] // never nil
+
+	// What a world with a ledger has beside; nil: nothing of it. Not changed once the endpoint listens.
+	observed func(r *http.Request, work time.Duration) // called for each request that arrives, with the time that it takes a slot if it is served now
+	trip     func(r *http.Request) time.Duration       // how long the way of a request and its answer is to take
 
 	mu       sync.Mutex // guards what follows
 	random   *rand.Rand
@@ -69,7 +72,7 @@ func newEndpoint(addr netip.AddrPort, zone topology.Zone, c capacity, random *ra
 		slots: make(chan struct{}, c.Concurrency),
 		conns: make(map[net.Conn]struct{}),
 	}
-	e.state.Store(uint32(gone))
+	e.state.Store(&condition{Refuse: true})
 	e.server = &http.Server{
 		Handler:           e,
 		ReadHeaderTimeout: headerTimeout,
@@ -80,28 +83,25 @@ func newEndpoint(addr netip.AddrPort, zone topology.Zone, c capacity, random *ra
 	return e
 }
 
-// set changes how the endpoint is doing. The error is of listening again after gone.
+// set changes how the endpoint is doing. The error is of listening again after it refused.
 func (e *endpoint) set(next condition) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	before := condition(e.state.Load())
-	if before == next {
-		return nil
-	}
-	if before == hanging {
+	before := *e.state.Load()
+	if before.Hang && !next.Hang {
 		close(e.cleared)
 		e.cleared = nil
 	}
-	if next == hanging {
+	if next.Hang && !before.Hang {
 		e.cleared = make(chan struct{})
 	}
-	if before == gone {
+	if before.Refuse && !next.Refuse {
 		if err := e.listenLocked(); err != nil {
 			return err
 		}
 	}
-	e.state.Store(uint32(next))
-	if next == gone {
+	e.state.Store(&next)
+	if next.Refuse && !before.Refuse {
 		e.leaveLocked()
 	}
 	return nil
@@ -112,7 +112,7 @@ func (e *endpoint) close() error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	if err := e.set(gone); err != nil {
+	if err := e.set(condition{Refuse: true}); err != nil {
 		return err
 	}
 	err := e.server.Close()
@@ -161,7 +161,7 @@ func (e *endpoint) track(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		e.conns[conn] = struct{}{}
-		if condition(e.state.Load()) == gone {
+		if e.state.Load().Refuse {
 			reset(conn) // accepted just before the listener closed
 		}
 	case http.StateClosed, http.StateHijacked:
@@ -177,19 +177,52 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer e.serving.Done()
 	w.Header().Set(zoneHeader, string(e.zone))
-	if condition(e.state.Load()) == failing {
+	now := *e.state.Load()
+	work := e.serviceTime()
+	if e.observed != nil {
+		e.observed(r, now.stretch(work))
+	}
+	way := e.half(r, now)
+	pause(way)
+	if now.Fail > 0 && e.fails(now.Fail) {
+		pause(way)
 		http.Error(w, "broken", http.StatusInternalServerError)
 		return
 	}
-	err := e.serve(r.Context())
+	err := e.serve(r.Context(), work)
 	switch {
 	case errors.Is(err, errQueueFull):
+		pause(way)
 		http.Error(w, "overloaded", http.StatusServiceUnavailable)
 	case err != nil:
 		panic(http.ErrAbortHandler) // the client has left; there is nobody to answer
 	default:
+		pause(way)
 		_, _ = io.WriteString(w, "served in "+string(e.zone)+"\n") // an error means that the client has left
 	}
+}
+
+// half is how long a request's way is in one direction.
+func (e *endpoint) half(r *http.Request, now condition) time.Duration {
+	trip := now.Delay
+	if e.trip != nil {
+		trip += e.trip(r)
+	}
+	return trip / 2
+}
+
+// pause is the way of a request, or of its answer, in a network that is longer than loopback.
+func pause(way time.Duration) {
+	if way > 0 {
+		<-time.After(way)
+	}
+}
+
+// fails tells whether one more request is answered with an error.
+func (e *endpoint) fails(ratio float64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.random.Float64() < ratio
 }
 
 // begin registers a request with close.
@@ -206,7 +239,7 @@ func (e *endpoint) begin() bool {
 var errQueueFull = errors.New("queue is full")
 
 // serve takes the request through queue and service. The error is errQueueFull, or of a context that ended.
-func (e *endpoint) serve(ctx context.Context) error {
+func (e *endpoint) serve(ctx context.Context, work time.Duration) error {
 	if err := e.swallow(ctx); err != nil {
 		return err
 	}
@@ -214,7 +247,7 @@ func (e *endpoint) serve(ctx context.Context) error {
 		return err
 	}
 	// A real handler does not notice that its client has left, so the slot stays taken until the time is over.
-	<-time.After(e.serviceTime())
+	<-time.After(e.state.Load().stretch(work))
 	<-e.slots
 	return e.swallow(ctx)
 }
@@ -255,15 +288,15 @@ func (e *endpoint) enter(ctx context.Context) error {
 	}
 }
 
-// serviceTime draws from a lognormal distribution: most answers near the mean, a few much later, none negative.
+// serviceTime draws how long a request takes a slot while the endpoint is well.
 func (e *endpoint) serviceTime() time.Duration {
 	e.mu.Lock()
-	normal := e.random.NormFloat64()
+	drawn := draw(e.capacity.Service, e.random)
 	e.mu.Unlock()
-	variance := math.Log(1 + e.capacity.Variation*e.capacity.Variation)
-	factor := math.Exp(normal*math.Sqrt(variance) - variance/2)
-	if condition(e.state.Load()) == slow {
-		factor *= slowFactor
-	}
-	return time.Duration(factor * float64(e.capacity.Mean))
+	return time.Duration(float64(drawn) / cmp.Or(e.capacity.Speed, 1))
+}
+
+// stretch is what a service time becomes in this condition.
+func (c *condition) stretch(work time.Duration) time.Duration {
+	return time.Duration(float64(work) * cmp.Or(c.Slow, 1))
 }

@@ -15,10 +15,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // steady is a capacity whose service time does not vary: two at once, two more in the queue.
-func steady() capacity { return capacity{Concurrency: 2, Queue: 2, Mean: 100 * time.Millisecond} }
+func steady() capacity { return capacity{Concurrency: 2, Queue: 2, Service: scenario.Distribution{Kind: scenario.Constant, Mean: 100 * time.Millisecond}} }
 
 func newTestEndpoint(addr netip.AddrPort) *endpoint {
 	return newEndpoint(addr, "zone-a", steady(), rand.New(rand.NewPCG(1, 1)))
@@ -50,7 +52,7 @@ func ask(e *endpoint, n int) []asked {
 func TestOverloadedEndpointQueuesInOrderAndRejectsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newTestEndpoint(netip.AddrPort{})
-		e.state.Store(uint32(well))
+		e.state.Store(&condition{})
 		want := []asked{
 			{200, 100 * time.Millisecond},
 			{200, 100 * time.Millisecond},
@@ -70,14 +72,14 @@ func TestConditionsOfAnEndpoint(t *testing.T) {
 		state condition
 		want  asked
 	}{
-		{"a well one takes its time", well, asked{200, 100 * time.Millisecond}},
-		{"a slow one takes ten times as long", slow, asked{200, time.Second}},
-		{"a failing one fails at once", failing, asked{500, 0}},
+		{"a well one takes its time", condition{}, asked{200, 100 * time.Millisecond}},
+		{"a slow one takes ten times as long", condition{Slow: 10}, asked{200, time.Second}},
+		{"a failing one fails at once", condition{Fail: 1}, asked{500, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newTestEndpoint(netip.AddrPort{})
-				e.state.Store(uint32(c.state))
+				e.state.Store(&c.state)
 				if got := ask(e, 1)[0]; got != c.want {
 					t.Errorf("got %v, want %v", got, c.want)
 				}
@@ -113,7 +115,7 @@ func listening(t *testing.T) *endpoint {
 		t.Fatal(err)
 	}
 	e := newTestEndpoint(l.endpoints[0].addr)
-	if err := e.set(well); err != nil {
+	if err := e.set(condition{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -152,7 +154,7 @@ func TestGoneEndpointResetsAndRefusesUntilItIsBack(t *testing.T) {
 	if _, err := get(e, time.Minute); err != nil {
 		t.Fatalf("a well endpoint does not answer: %v", err) // and has accepted the connection before this one
 	}
-	if err := e.set(gone); err != nil {
+	if err := e.set(condition{Refuse: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := kept.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
@@ -161,7 +163,7 @@ func TestGoneEndpointResetsAndRefusesUntilItIsBack(t *testing.T) {
 	if _, err := get(e, time.Minute); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("a new connection gives %v, want it refused", err)
 	}
-	if err := e.set(well); err != nil {
+	if err := e.set(condition{}); err != nil {
 		t.Fatal(err)
 	}
 	if status, err := get(e, time.Minute); status != http.StatusOK {
@@ -171,7 +173,7 @@ func TestGoneEndpointResetsAndRefusesUntilItIsBack(t *testing.T) {
 
 func TestHangingEndpointTakesRequestsAndLosesThem(t *testing.T) {
 	e := listening(t)
-	if err := e.set(hanging); err != nil {
+	if err := e.set(condition{Hang: true}); err != nil {
 		t.Fatal(err)
 	}
 	if status, err := get(e, 300*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
@@ -179,7 +181,7 @@ func TestHangingEndpointTakesRequestsAndLosesThem(t *testing.T) {
 	}
 	var waiting sync.WaitGroup
 	waiting.Go(func() { _, _ = get(e, time.Minute) }) // lost, or answered if it comes after the change
-	if err := e.set(well); err != nil {
+	if err := e.set(condition{}); err != nil {
 		t.Fatal(err)
 	}
 	waiting.Wait() // it must not wait for ever

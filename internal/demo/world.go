@@ -122,7 +122,7 @@ type world struct {
 // apply makes the endpoints behave as the phase wants; all others are well.
 func (w *world) apply(p Phase) error {
 	for i, e := range w.endpoints {
-		next := well
+		var next condition
 		if e.zone == p.Zone {
 			next = conditionIn(p.Event, i%endpointsPerZone)
 		}
@@ -137,18 +137,18 @@ func (w *world) apply(p Phase) error {
 func conditionIn(e Event, i int) condition {
 	switch e {
 	case Slow:
-		return slow
+		return condition{Slow: slowFactor}
 	case Failing:
 		if i < (endpointsPerZone+1)/2 {
-			return failing
+			return condition{Fail: 1}
 		}
-		return well
+		return condition{}
 	case Gone:
-		return gone
+		return condition{Refuse: true}
 	case Hanging:
-		return hanging
+		return condition{Hang: true}
 	default:
-		return well
+		return condition{}
 	}
 }
 
