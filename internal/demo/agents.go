@@ -18,7 +18,13 @@ import (
 // is a request that an endpoint swallowed.
 const agentDrain = 100 * time.Millisecond
 
-// agents are the node agents of the three zones, in this process, each as a node of its own.
+// seat is one agent to be: what it is told, and the cluster that it sees.
+type seat struct {
+	config    agent.Config
+	snapshots *latest.Value[topology.Snapshot]
+}
+
+// agents are node agents in this process, each as a node of its own.
 type agents struct {
 	running []*agent.Agent
 	group   errgroup.Group
@@ -27,8 +33,7 @@ type agents struct {
 
 // startAgents reads the manifests in dir and starts an agent for each zone's node. It returns when all of them serve.
 //
-// The agents outlive ctx: when a run is interrupted the last requests still get their answers. Errors: of manifests, of
-// options, of an address that cannot be listened on.
+// Errors: of manifests, of options, of an address that cannot be listened on.
 func startAgents(ctx context.Context, l *layout, dir string, o *agentOptions) (fleet, error) {
 	read, err := manifest.Read(manifest.Source{Paths: []string{dir}}, manifest.Options{})
 	if err != nil {
@@ -41,16 +46,31 @@ func startAgents(ctx context.Context, l *layout, dir string, o *agentOptions) (f
 		return nil, fmt.Errorf("read manifests: %w", err)
 	}
 	snapshots := latest.New(read.Snapshot)
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	f := &agents{stop: stop}
+	var seats []seat
 	for _, p := range l.agents {
-		a, err := agent.New(agent.Config{
+		seats = append(seats, seat{agent.Config{
 			Node:     p.name,
 			Map:      []agent.Mapping{{Service: topology.ServiceName{Namespace: namespace, Name: serviceName}, To: p.addr}},
 			Strategy: o.strategy,
 			Retry:    o.retry,
 			Drain:    agentDrain,
-		}, snapshots, agent.Deps{})
+		}, snapshots})
+	}
+	f, err := seatAgents(ctx, seats)
+	if err != nil {
+		return nil, err // not a nil *agents in an interface
+	}
+	return f, nil
+}
+
+// seatAgents starts an agent in each seat and returns when all of them serve.
+//
+// The agents outlive ctx: when a run is interrupted the last requests still get their answers.
+func seatAgents(ctx context.Context, seats []seat) (*agents, error) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	f := &agents{stop: stop}
+	for _, s := range seats {
+		a, err := agent.New(s.config, s.snapshots, agent.Deps{})
 		if err != nil {
 			return nil, errors.Join(err, f.close())
 		}

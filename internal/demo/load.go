@@ -1,12 +1,14 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +48,9 @@ type sample struct {
 	done   time.Duration // when its last byte was read, or when it was given up
 	served int           // the zone that answered, as an index; -1: none
 	result outcome
+	// reached are the places of the endpoints that the request arrived at, in this order, whether they answered or not.
+	// Without a ledger: nil.
+	reached []int
 }
 
 // schedule draws the moments at which requests are due: a Poisson process, whose rate may change at any time.
@@ -63,12 +68,48 @@ func (s *schedule) next(perSecond float64) time.Duration {
 	return s.due
 }
 
+// courseStep is how finely a rate that changes with time is followed: far below the length of any change that is meant.
+const courseStep = 10 * time.Millisecond
+
+// along gives the moment after the last one at which a request is due, at a rate that changes with time; a moment after
+// end if there is none before it.
+//
+// Source: a Poisson process of changing rate is one of rate 1 on a clock that runs as fast as the rate.
+func (s *schedule) along(perSecond func(time.Duration) float64, end time.Duration) time.Duration {
+	left := s.random.ExpFloat64()
+	for s.due <= end {
+		rate := perSecond(s.due)
+		if step := rate * courseStep.Seconds(); step < left {
+			left -= step
+			s.due += courseStep
+			continue
+		}
+		s.due += max(time.Duration(left/rate*float64(time.Second)), 1)
+		return s.due
+	}
+	return s.due
+}
+
 // target is where a generator's requests go and how their answers are read.
 type target struct {
 	zone  int            // the clients' zone, as an index
 	url   string         // the zone's agent
 	host  string         // the Host header: the service's name in the cluster
 	zones map[string]int // the index of each zone that may answer
+
+	good        time.Duration // how fast a good answer is; 0: goodWithin
+	patience    time.Duration // how long a client waits; 0: patience
+	outstanding int           // requests in flight at most; 0: maxOutstanding
+	ledger      *ledger       // nil: where requests arrived is not noted
+	from        string        // what endpoints are told of where the request comes from; empty: nothing
+}
+
+func (t *target) withDefaults() target {
+	full := *t
+	full.good = cmp.Or(t.good, goodWithin)
+	full.patience = cmp.Or(t.patience, patience)
+	full.outstanding = cmp.Or(t.outstanding, maxOutstanding)
+	return full
 }
 
 // generator sends the requests of one zone's clients through the zone's agent.
@@ -83,13 +124,14 @@ type generator struct {
 }
 
 func newGenerator(t target, clock func() time.Duration, record func(sample)) *generator {
+	t = t.withDefaults()
 	return &generator{
 		target: t, clock: clock, record: record,
-		places: make(chan struct{}, maxOutstanding),
+		places: make(chan struct{}, t.outstanding),
 		client: &http.Client{
 			Transport: &http.Transport{
-				DialContext:         (&net.Dialer{Timeout: patience}).DialContext,
-				MaxIdleConnsPerHost: maxOutstanding, // keep every connection, as the pool of a busy client does
+				DialContext:         (&net.Dialer{Timeout: t.patience}).DialContext,
+				MaxIdleConnsPerHost: t.outstanding, // keep every connection, as the pool of a busy client does
 				DisableCompression:  true,
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -102,13 +144,18 @@ func (g *generator) setRate(perSecond float64) { g.rate.Store(math.Float64bits(p
 
 // run sends requests until ctx ends, then waits for those in flight, at most for their patience.
 func (g *generator) run(ctx context.Context, random *rand.Rand) {
+	plan := schedule{random: random, due: g.clock()}
+	g.follow(ctx, func() time.Duration { return plan.next(math.Float64frombits(g.rate.Load())) })
+}
+
+// follow is run with moments that somebody else decides.
+func (g *generator) follow(ctx context.Context, next func() time.Duration) {
 	defer g.client.CloseIdleConnections()
 	defer g.flying.Wait()
-	plan := schedule{random: random, due: g.clock()}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		due := plan.next(math.Float64frombits(g.rate.Load()))
+		due := next()
 		timer.Reset(due - g.clock())
 		select {
 		case <-ctx.Done():
@@ -138,7 +185,7 @@ func (g *generator) launch(due time.Duration) {
 // are judged like all others.
 func (g *generator) send(due time.Duration) sample {
 	s := sample{zone: g.zone, due: due, sent: g.clock(), served: -1}
-	ctx, cancel := context.WithTimeout(context.Background(), patience-(s.sent-due))
+	ctx, cancel := context.WithTimeout(context.Background(), g.patience-(s.sent-due))
 	defer cancel()
 	status, err := g.exchange(ctx, &s)
 	s.done = g.clock()
@@ -149,7 +196,7 @@ func (g *generator) send(due time.Duration) sample {
 		s.result = broken
 	case status >= 200 && status < 300:
 		s.result = good
-		if s.done-due > goodWithin {
+		if s.done-due > g.good {
 			s.result = late
 		}
 	case s.served >= 0:
@@ -167,6 +214,12 @@ func (g *generator) exchange(ctx context.Context, s *sample) (status int, err er
 		return 0, err
 	}
 	request.Host = g.host
+	if g.ledger != nil {
+		id := g.ledger.begin()
+		defer func() { s.reached = g.ledger.end(id) }()
+		request.Header.Set(requestHeader, strconv.FormatUint(id, 10))
+		request.Header.Set(fromHeader, g.from)
+	}
 	response, err := g.client.Do(request)
 	if err != nil {
 		return 0, err

@@ -20,7 +20,9 @@ import (
 )
 
 // steady is a capacity whose service time does not vary: two at once, two more in the queue.
-func steady() capacity { return capacity{Concurrency: 2, Queue: 2, Service: scenario.Distribution{Kind: scenario.Constant, Mean: 100 * time.Millisecond}} }
+func steady() capacity {
+	return capacity{Concurrency: 2, Queue: 2, Service: scenario.Distribution{Kind: scenario.Constant, Mean: 100 * time.Millisecond}}
+}
 
 func newTestEndpoint(addr netip.AddrPort) *endpoint {
 	return newEndpoint(addr, "zone-a", steady(), rand.New(rand.NewPCG(1, 1)))
