@@ -1,8 +1,8 @@
-// Package contender lists the ways to balance that the simulator compares: weir's own, and those of others, each written
-// from its documentation.
+// Package contender lists the ways to balance that the simulator compares: weir's own, and those of others, each
+// written from its documentation.
 //
-// A contender is data: hints, an overflow strategy for each client and a way to choose endpoints. All of them run in the
-// same pool, so that they differ in what they decide and in nothing else.
+// A contender is data: hints, an overflow strategy for each client and a way to choose endpoints. All of them run in
+// the same pool, so that they differ in what they decide and in nothing else.
 package contender
 
 import (
