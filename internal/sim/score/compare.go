@@ -34,7 +34,8 @@ func Compare(results []*sim.Result, o Options) Board {
 		b.Tables = append(b.Tables, t)
 	}
 	all, common := overall(fields, &o)
-	b.Overall, b.Common = all.table(&o), common
+	b.Overall = all.table(&o)
+	b.Common, b.commonSeeds = len(common.fields), len(common.seeds)
 	b.Overall.Scenario, b.Overall.Title = "overall", "all scenarios"
 	return b
 }
@@ -238,89 +239,101 @@ func (f *field) cell(m, c int, measure *Measure) Cell {
 	return cell
 }
 
-// overall averages over the scenarios, seed by seed. A scenario counts where every contender that was run at all has the
-// number, as means over different scenarios would say nothing of the contenders. It also counts the scenarios that all of
-// these contenders ran.
-func overall(fields []field, o *Options) (all field, common int) {
+// overall averages over the scenarios, seed by seed. Only what every contender ran counts that was run at all: means over
+// different scenarios would say nothing of the contenders, and means of different seeds nothing of the noise.
+func overall(fields []field, o *Options) (all field, common block) {
 	all = field{runs: make([]int, len(o.Contenders)), series: make([][]series, len(o.Measures))}
 	for i := range fields {
 		for c, n := range fields[i].runs {
 			all.runs[c] += n
 		}
 	}
-	for i := range fields {
-		if fields[i].ranAll(all.runs) {
-			common++
-		}
-	}
 	for m := range o.Measures {
-		all.series[m] = average(fields, m, all.runs)
+		all.series[m] = make([]series, len(o.Contenders))
+		seeds := make([][]uint64, len(fields))
+		for i := range fields {
+			seeds[i] = complete(fields[i].series[m], all.runs)
+		}
+		b := largest(seeds)
+		for c, n := range all.runs {
+			if n > 0 {
+				all.series[m][c] = b.average(fields, m, c)
+			}
+		}
+		if b.size() > common.size() {
+			common = b
+		}
 	}
 	return all, common
 }
 
-// ranAll tells whether every contender ran that was run at all.
-func (f *field) ranAll(total []int) bool {
-	some := false
-	for c, n := range total {
-		if n > 0 && f.runs[c] == 0 {
-			return false
+// complete gives the seeds with which every contender has a number that was run at all.
+func complete(all []series, runs []int) []uint64 {
+	var seeds []uint64
+	first := true
+	for c := range all {
+		if runs[c] == 0 {
+			continue
 		}
-		some = some || n > 0
+		if first {
+			for _, p := range all[c].points {
+				seeds = append(seeds, p.seed)
+			}
+		}
+		first = false
+		seeds = slices.DeleteFunc(seeds, func(seed uint64) bool {
+			_, ok := all[c].at(seed)
+			return !ok
+		})
 	}
-	return some
+	return seeds
 }
 
-// average makes each contender's series of means over the scenarios.
-func average(fields []field, m int, total []int) []series {
-	all := make([]series, len(total))
-	for _, seed := range seedsOf(fields, m) {
-		values := make([][]float64, len(total)) // of each contender, one for each scenario
-		for i := range fields {
-			points, ok := complete(fields[i].series[m], seed, total)
-			if !ok {
-				continue
-			}
-			for c, p := range points {
-				values[c] = append(values[c], p.value)
-				all[c].count(p)
+// block is scenarios and seeds all of which were run with each other.
+type block struct {
+	fields []int
+	seeds  []uint64
+}
+
+func (b *block) size() int { return len(b.fields) * len(b.seeds) }
+
+// largest finds the block of most runs, given the seeds of each scenario, sorted: an interrupted comparison may lack the
+// last seed of some scenarios, or some seeds of the last one.
+func largest(seeds [][]uint64) block {
+	var found block
+	for _, candidate := range seeds {
+		b := block{seeds: candidate}
+		for i, others := range seeds {
+			if includes(others, candidate) {
+				b.fields = append(b.fields, i)
 			}
 		}
-		for c := range total {
-			if len(values[c]) > 0 {
-				all[c].points = append(all[c].points, point{seed: seed, value: mean(values[c])})
-			}
+		if b.size() > found.size() {
+			found = b
 		}
 	}
-	for c, runs := range total {
-		if runs == 0 {
-			all[c] = series{}
+	return found
+}
+
+// includes tells whether all of part are in sorted.
+func includes(sorted, part []uint64) bool {
+	return !slices.ContainsFunc(part, func(seed uint64) bool {
+		_, ok := slices.BinarySearch(sorted, seed)
+		return !ok
+	})
+}
+
+// average makes a contender's series of means over the block's scenarios.
+func (b *block) average(fields []field, m, c int) series {
+	var all series
+	for _, seed := range b.seeds {
+		var values []float64
+		for _, i := range b.fields {
+			p, _ := fields[i].series[m][c].at(seed) // complete has seen it
+			values = append(values, p.value)
+			all.count(p)
 		}
+		all.points = append(all.points, point{seed: seed, value: mean(values)})
 	}
 	return all
-}
-
-func seedsOf(fields []field, m int) []uint64 {
-	set := make(map[uint64]bool)
-	for i := range fields {
-		for _, s := range fields[i].series[m] {
-			for _, p := range s.points {
-				set[p.seed] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(set))
-}
-
-// complete gives every contender's point of a seed; false if one lacks it that was run at all.
-func complete(all []series, seed uint64, total []int) ([]point, bool) {
-	points := make([]point, len(all))
-	for c := range all {
-		p, ok := all[c].at(seed)
-		if !ok && total[c] > 0 {
-			return nil, false
-		}
-		points[c] = p
-	}
-	return points, true
 }

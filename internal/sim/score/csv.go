@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// CSV writes one row for each scenario, contender and measure, those of Overall last as scenario "overall". Numbers are in
-// the units of the second last column; mean and half are empty where there is none, as when no run got there.
+// CSV writes one row for each scenario, contender and measure, those of Overall last as scenario "overall". Numbers are those
+// of View; mean and half are empty where View has null.
 func (b *Board) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	rows := [][]string{{"scenario", "contender", "measure", "mean", "half", "known", "runs", "best", "unit"}}
+	rows := [][]string{{"scenario", "contender", "measure", "unit", "mean", "half", "known", "runs", "best"}}
 	v := b.View()
 	for _, t := range slices.Concat(v.Scenarios, []TableView{v.Overall}) {
 		for _, r := range t.Contenders {
@@ -20,8 +20,8 @@ func (b *Board) CSV(w io.Writer) error {
 				key := v.Measures[m].Key
 				cell := r.Cells[key]
 				rows = append(rows, []string{
-					t.Scenario, r.Contender, key, optional(cell.Mean), optional(cell.Half),
-					strconv.Itoa(cell.Known), strconv.Itoa(cell.Runs), strconv.FormatBool(cell.Best), v.Measures[m].Unit,
+					t.Scenario, r.Contender, key, v.Measures[m].Unit, optional(cell.Mean), optional(cell.Half),
+					strconv.Itoa(cell.Known), strconv.Itoa(cell.Runs), strconv.FormatBool(cell.Best),
 				})
 			}
 		}

@@ -69,16 +69,8 @@ func fixed(number float64, digits int) string {
 	return s
 }
 
-// head is a column's title with its unit.
-func (m *Measure) head() string {
-	if m.Unit == Number {
-		return m.Title
-	}
-	return m.Title + " " + string(m.Unit)
-}
-
-// text writes a cell: never when no run got there, with a > when some did not, a dash when there is nothing to show.
-func (m *Measure) text(c Cell) string {
+// Text writes a cell without its unit: never when no run got there, with a > when some did not, a dash when there is nothing to show.
+func (m *Measure) Text(c Cell) string {
 	switch {
 	case c.Runs == 0:
 		return "-"
@@ -91,8 +83,8 @@ func (m *Measure) text(c Cell) string {
 	}
 }
 
-// interval writes half of a cell's interval; empty where there is none.
-func (m *Measure) interval(c Cell) string {
+// Interval writes half of a cell's interval, as ±0.12; empty where there is none.
+func (m *Measure) Interval(c Cell) string {
 	if c.Seeds < 2 || c.Never() {
 		return ""
 	}

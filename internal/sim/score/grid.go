@@ -15,6 +15,7 @@ const (
 	bold  tone = "1"
 	dim   tone = "2"
 	red   tone = "31"
+	green tone = "32"
 	best  tone = "1;32" // bold, too, for those who do not see green
 )
 

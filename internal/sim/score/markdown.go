@@ -14,10 +14,10 @@ func (b *Board) Markdown(w io.Writer, s Style) error {
 	for i := range b.Tables {
 		t := &b.Tables[i]
 		p.heading(t.Scenario, t.Title)
-		p.markdown(append([][]cell{l.head()}, l.rows(t)...))
+		p.markdown(append(l.markdownHead(), l.rows(t)...))
 	}
 	p.heading("overall", b.overallTitle())
-	p.markdown(append([][]cell{l.head()}, l.rows(&b.Overall)...))
+	p.markdown(append(l.markdownHead(), l.rows(&b.Overall)...))
 	if title, rows := l.duels(); rows != nil {
 		p.heading(title, duelsMean)
 		p.markdown(rows)
@@ -35,6 +35,15 @@ func (b *Board) Markdown(w io.Writer, s Style) error {
 		p.line(text("- " + escaped(note)))
 	}
 	return p.err
+}
+
+// markdownHead is one line, as GitHub's tables have one.
+func (l *layout) markdownHead() [][]cell {
+	head := []cell{text("contender")}
+	for _, m := range l.shown {
+		head = append(head, text(strings.TrimSpace(l.board.Measures[m].Title+" "+string(l.board.Measures[m].Unit))))
+	}
+	return [][]cell{head}
 }
 
 func (p *printer) heading(name, title string) {
@@ -67,5 +76,5 @@ func (p *printer) markdown(rows [][]cell) {
 
 // escaped keeps a text from being markup, as far as titles and names go. The marks of this package's own bold stay.
 func escaped(s string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(s)
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "\n", " ").Replace(s)
 }

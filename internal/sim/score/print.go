@@ -56,10 +56,14 @@ func (p *printer) title(name, title string) {
 }
 
 func (b *Board) overallTitle() string {
-	if b.Common == len(b.Tables) {
-		return fmt.Sprintf("means over %s", count(b.Common, "scenario"))
+	title := "means over " + count(b.Common, "scenario")
+	if b.Common < len(b.Tables) {
+		title = fmt.Sprintf("means over the %d of %s that every contender ran", b.Common, count(len(b.Tables), "scenario"))
 	}
-	return fmt.Sprintf("means over the %d of %s that every contender ran", b.Common, count(len(b.Tables), "scenario"))
+	if b.commonSeeds < b.Seeds {
+		title += fmt.Sprintf(", with %d of %s", b.commonSeeds, count(b.Seeds, "seed"))
+	}
+	return title
 }
 
 // layout is the columns of all tables of a board: the same in each, as wide as the widest cell.
@@ -92,11 +96,10 @@ func (b *Board) layout(s Style) layout {
 		l.dropped = append(l.dropped, b.Measures[least].Title)
 		l.measure()
 	}
-	const spillHead = len("spill 0–100 %") // bytes: a little more than it needs
 	switch room := s.Width - l.total() - columnGap; {
 	case s.Width == 0:
 		l.spark = mostSpark
-	case len(l.dropped) == 0 && room >= max(leastSpark, spillHead):
+	case len(l.dropped) == 0 && room >= leastSpark:
 		l.spark = min(room, mostSpark)
 	}
 	return l
@@ -106,7 +109,7 @@ func (b *Board) layout(s Style) layout {
 func (l *layout) measure() {
 	l.widths = make([]int, len(l.shown)+1)
 	for _, t := range append(slices.Clip(l.board.Tables), l.board.Overall) {
-		for _, row := range append([][]cell{l.head()}, l.rows(&t)...) {
+		for _, row := range append(l.head(), l.rows(&t)...) {
 			for i, c := range row {
 				l.widths[i] = max(l.widths[i], utf8.RuneCountInString(c.text))
 			}
@@ -126,12 +129,14 @@ func (l *layout) total() int {
 	return sum
 }
 
-func (l *layout) head() []cell {
-	row := []cell{{text: "contender", tone: dim}}
+// head is two lines, so that short numbers have narrow columns: titles, and units below them.
+func (l *layout) head() [][]cell {
+	titles, units := []cell{{text: "contender", tone: dim}}, []cell{{}}
 	for _, m := range l.shown {
-		row = append(row, cell{text: l.board.Measures[m].head() + l.unmarked(), tone: dim})
+		titles = append(titles, cell{text: l.board.Measures[m].Title + l.unmarked(), tone: dim})
+		units = append(units, cell{text: string(l.board.Measures[m].Unit) + l.unmarked(), tone: dim})
 	}
-	return row
+	return [][]cell{titles, units}
 }
 
 // unmarked is the room that a mark takes beside the other cells.
@@ -169,8 +174,8 @@ func (l *layout) name(r *Row) string {
 
 func (l *layout) cell(m int, c Cell) cell {
 	measure := &l.board.Measures[m]
-	s := cell{text: measure.text(c)}
-	if half := measure.interval(c); l.style.Wide && half != "" {
+	s := cell{text: measure.Text(c)}
+	if half := measure.Interval(c); l.style.Wide && half != "" {
 		s.text += " " + half
 	}
 	switch {
@@ -199,17 +204,19 @@ func (l *layout) table(p *printer, t *Table) {
 			top = max(top, v)
 		}
 	}
-	drawn = drawn && l.spark > 0
-	var last cell
-	if drawn {
-		last = cell{text: fmt.Sprintf("spill 0–%.0f %%", top*hundred), tone: dim}
-	}
-	p.row(l.head(), l.widths, last)
-	for i, row := range l.rows(t) {
-		if drawn {
-			last = text(Spark(t.Rows[i].Spill, top, l.spark))
+	var beside []cell // of each line
+	if drawn && l.spark > 0 {
+		beside = []cell{{text: "spill", tone: dim}, {text: fmt.Sprintf("0–%.0f %%", top*hundred), tone: dim}}
+		for i := range t.Rows {
+			beside = append(beside, text(Spark(t.Rows[i].Spill, top, l.spark)))
 		}
-		p.row(row, l.widths, last)
+	}
+	for i, row := range append(l.head(), l.rows(t)...) {
+		if beside == nil {
+			p.row(row, l.widths, cell{})
+			continue
+		}
+		p.row(row, l.widths, beside[i])
 	}
 }
 
@@ -238,7 +245,7 @@ const duelsMean = "scenarios in which it is better–worse beyond noise"
 func (l *layout) duels() (title string, rows [][]cell) {
 	b := l.board
 	at := slices.IndexFunc(b.Overall.Rows, func(r Row) bool { return r.Contender == l.style.Against })
-	if at < 0 {
+	if at < 0 || b.Seeds < 2 {
 		return "", nil
 	}
 	head := []cell{{text: "other", tone: dim}}
@@ -257,7 +264,7 @@ func (l *layout) duels() (title string, rows [][]cell) {
 		}
 		rows = append(rows, row)
 	}
-	return b.Overall.Rows[at].Title + " against each other", rows
+	return b.Overall.Rows[at].Title + " against the others", rows
 }
 
 func duel(better, worse, alike int) cell {
@@ -267,7 +274,7 @@ func duel(better, worse, alike int) cell {
 	c := text(strconv.Itoa(better) + "–" + strconv.Itoa(worse))
 	switch {
 	case better > 0 && worse == 0:
-		c.tone = best
+		c.tone = green
 	case worse > 0 && better == 0:
 		c.tone = red
 	}
@@ -276,16 +283,27 @@ func duel(better, worse, alike int) cell {
 
 // foot says what the marks mean, what is missing, and what all of it is worth.
 func (l *layout) foot(mark string) []string {
-	b := l.board
-	lines := []string{mark + ": the best: no other is better beyond noise, and some other is worse."}
-	if b.Seeds < 2 {
-		lines = []string{"One seed: there are no intervals and nothing is marked as best. Comparing needs several seeds."}
+	var lines []string
+	switch l.board.Seeds {
+	case 0:
+		lines = append(lines, "Nothing was run.")
+	case 1:
+		lines = append(lines, "One seed: there are no intervals and nothing is marked as best. Comparing needs several seeds.")
+	default:
+		lines = append(lines, mark+": the best: no other is better beyond noise, and some other is worse.")
 	}
 	lines = append(lines, l.legend()...)
 	if len(l.dropped) > 0 {
 		lines = append(lines, "Left out for want of room: "+strings.Join(l.dropped, ", ")+".")
 	}
-	lines = append(lines, l.sum(), notice)
+	if seeds := l.board.Seeds; seeds > 1 {
+		means := count(seeds, "seed") + "; means over seeds, compared seed by seed."
+		if l.style.Wide {
+			means += " ±: half of the 95 % confidence interval."
+		}
+		lines = append(lines, means)
+	}
+	lines = append(lines, notice)
 	if len(l.style.Notes) > 0 {
 		lines = append(lines, "Assumptions:")
 	}
@@ -311,28 +329,15 @@ func (l *layout) legend() []string {
 	}
 	var lines []string
 	if never {
-		lines = append(lines, "never: not while the stress lasted, with any seed; worse than any time.")
+		lines = append(lines, "never: not while the stress lasted, in any run; worse than any time.")
 	}
 	if some {
-		lines = append(lines, ">: not with each seed; those that never got there count as the whole stress.")
+		lines = append(lines, ">: not in each run; those that never got there count as the whole stress.")
 	}
 	if none {
 		lines = append(lines, "-: there is nothing to show.")
 	}
 	return lines
-}
-
-// sum says what the numbers are means of.
-func (l *layout) sum() string {
-	seeds := l.board.Seeds
-	line := count(seeds, "seed") + "."
-	if seeds > 1 {
-		line = count(seeds, "seed") + "; means over seeds, compared seed by seed."
-		if l.style.Wide {
-			line += " ±: half of the 95 % confidence interval."
-		}
-	}
-	return line
 }
 
 // count writes a number of things.

@@ -103,8 +103,10 @@ type Board struct {
 	Tables   []Table // in the order in which the scenarios were given
 	// Overall has the means over the scenarios that every contender ran, seed by seed; each scenario counts alike.
 	Overall Table
-	// Common is how many of Tables all contenders ran.
+	// Common is how many of Tables that are.
 	Common int
+
+	commonSeeds int // with which all contenders ran all of these
 }
 
 // Label names a contender or a scenario, as options and tables have it.

@@ -15,9 +15,13 @@ func Spark(values []float64, top float64, width int) string {
 	n := min(width, len(values))
 	var line strings.Builder
 	for i := range n {
-		height := mean(values[i*len(values)/n : (i+1)*len(values)/n])
+		part := values[i*len(values)/n : (i+1)*len(values)/n]
+		sum := 0.0
+		for _, v := range part {
+			sum += v
+		}
 		level := 0.0
-		if top > 0 && height > 0 {
+		if height := sum / float64(len(part)); top > 0 && height > 0 { // NaN is not
 			level = math.Min(height/top, 1)
 		}
 		line.WriteRune(blocks[int(math.Round(level*float64(len(blocks)-1)))])

@@ -2,13 +2,16 @@ package score
 
 import (
 	"encoding/json"
-	"strconv"
+	"math"
 )
 
 // View is a board as JSON has it. Its names are promised; shares are fractions, latencies are milliseconds. Numbers have
-// nine digits, so that they are the same on every machine.
+// six digits after the point, so that they are the same on every machine.
 type View struct {
-	Notice     string        `json:"notice"`
+	Notice string `json:"notice"`
+	// Assumptions are the model's, a sentence each; View leaves them to the caller.
+	Assumptions []string `json:"assumptions,omitempty"`
+
 	Seeds      int           `json:"seeds"`
 	Confidence float64       `json:"confidence"` // of the intervals
 	Measures   []MeasureView `json:"measures"`
@@ -57,7 +60,10 @@ type CellView struct {
 
 // View gives the board as JSON has it.
 func (b *Board) View() View {
-	v := View{Notice: notice, Seeds: b.Seeds, Confidence: confidence, Overall: b.tableView(&b.Overall), Common: b.Common}
+	v := View{
+		Notice: notice, Seeds: b.Seeds, Confidence: confidence, Common: b.Common,
+		Measures: make([]MeasureView, 0, len(b.Measures)), Overall: b.tableView(&b.Overall),
+	}
 	for i := range b.Measures {
 		m := &b.Measures[i]
 		v.Measures = append(v.Measures, MeasureView{
@@ -97,14 +103,11 @@ func (b *Board) tableView(t *Table) TableView {
 	return v
 }
 
-// rounded keeps nine digits: processors that multiply and add in one step differ in the sixteenth.
+// rounded keeps six digits after the point: more than means anything, and few enough to be the same on processors that
+// multiply and add in one step.
 func rounded(value float64) float64 {
-	const digits = 9
-	short, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
-	if err != nil {
-		return value // only beyond the largest float64, which read refuses
-	}
-	return short
+	const scale = 1e6
+	return math.Round(value*scale) / scale
 }
 
 // name is the unit in JSON and CSV.
