@@ -28,7 +28,6 @@ type pair struct{ a, other, measure string }
 // difference compares a with other.
 func (m *Measure) difference(a, other *series) Difference {
 	var differences []float64
-	size := 0.0
 	var sumA, sumOther float64
 	for _, p := range a.points {
 		if q, ok := other.at(p.seed); ok {
@@ -42,7 +41,7 @@ func (m *Measure) difference(a, other *series) Difference {
 	if d.Seeds < 2 || m.Better == Neither {
 		return d
 	}
-	size = math.Max(math.Abs(sumA), math.Abs(sumOther)) / float64(d.Seeds)
+	size := math.Max(math.Abs(sumA), math.Abs(sumOther)) / float64(d.Seeds)
 	far := math.Abs(d.Mean)
 	switch {
 	case far <= d.Half || far <= m.Least || far <= m.Part*size:
