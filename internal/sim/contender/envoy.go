@@ -64,10 +64,10 @@ func priority() Contender {
 
 // ejections are Envoy's outlier detection by server errors in a row.
 //
-// Envoy lets no more than 10 % of a cluster be ejected unless it is told to. Then nearly all of a zone that is lost stays
-// in use, and neither zone-aware routing nor failover, which count who is healthy, ever begins; so there is no limit here.
-// Left out is the detector that compares success rates, which needs a hundred requests for each endpoint of each client in
-// ten seconds. An ejection ends with one request as a trial, where Envoy lets all come back.
+// Envoy lets no more than 10 % of a cluster be ejected unless it is told to. Then nearly all of a zone that is lost
+// stays in use, and neither zone-aware routing nor failover, which count who is healthy, ever begins; so there is no
+// limit here. Left out is the detector that compares success rates, which needs a hundred requests for each endpoint of
+// each client in ten seconds. An ejection ends with one request as a trial, where Envoy lets all come back.
 func ejections() health.Config {
 	everybody := 1.0
 	return health.Config{

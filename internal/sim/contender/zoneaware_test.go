@@ -76,16 +76,18 @@ func TestZonesKeepWhatTheirEndpointsAreToTheirClients(t *testing.T) {
 		zones []zone
 		want  string
 	}{
-		// The first case of Envoy's page: a larger part of the clients than of the endpoints. 50 % of the clients and 3 of 12
-		// endpoints: half stays. b has 4/12 - 30 % = 3.33 % left, c has 5/12 - 20 % = 21.67 %: the other half goes to them as
-		// 2 to 13.
+		// The first case of Envoy's page: a larger part of the clients than of the endpoints. 50 % of the clients and 3
+		// of 12 endpoints: half stays. b has 4/12 - 30 % = 3.33 % left, c has 5/12 - 20 % = 21.67 %: the other half
+		// goes to them as 2 to 13.
 		"more clients than endpoints": {[]zone{whole("a", 5, 3), whole("b", 3, 4), whole("c", 2, 5)}, "50.00 6.67 43.33 "},
 		// The second case: at least as large a part of the endpoints as of the clients.
 		"more endpoints than clients": {[]zone{whole("c", 2, 5), whole("a", 5, 3), whole("b", 3, 4)}, "100.00 0.00 0.00 "},
 		"as many of both":             {[]zone{whole("a", 3, 4), whole("b", 3, 4), whole("c", 3, 4)}, "100.00 0.00 0.00 "},
-		// Envoy's issue 38758: clients in two zones, endpoints in three alike; about 66 % stays and 33 % goes to the third.
+		// Envoy's issue 38758: clients in two zones, endpoints in three alike; about 66 % stays and 33 % goes to the
+		// third.
 		"a zone without clients": {[]zone{whole("a", 1, 2), whole("b", 1, 2), whole("c", 0, 2)}, "66.67 0.00 33.33 "},
-		// Half of a's endpoints are ejected: 3 of 15 healthy ones for a third of the clients is 60 %; b and c have the same left.
+		// Half of a's endpoints are ejected: 3 of 15 healthy ones for a third of the clients is 60 %; b and c have the
+		// same left.
 		"ejected ones do not count": {[]zone{{"a", 8, 3, 6}, whole("b", 8, 6), whole("c", 8, 6)}, "60.00 20.00 20.00 "},
 		"the own zone is gone":      {[]zone{{"a", 8, 0, 6}, whole("b", 8, 6), whole("c", 8, 6)}, "0.00 50.00 50.00 "},
 		"no endpoint at home":       {[]zone{whole("a", 1, 0), whole("b", 1, 6), whole("c", 2, 6)}, "0.00 100.00 0.00 "},
