@@ -306,23 +306,53 @@ func TestLinkerdsBreakerTripsAfterSevenFailures(t *testing.T) {
 			t.Errorf("sits out after %d failures: %v, want %v", failures, got, want)
 		}
 	}
-	// Weir's own rule, by the rate of failures, is not its.
-	p := pool(&c, []pick.Target{target('a', 0), target('a', 1)}, contender.Seat{Zone: "a"})
-	for tick := range 50 {
-		now := time.Duration(tick) * 100 * time.Millisecond
-		for n := range 8 {
-			ticket, _ := p.Pick(now, pick.Request{})
+}
+
+func TestOnlyWeirGoesByTheRateOfFailures(t *testing.T) {
+	for name, want := range map[string]bool{"weir": true, "hazl": false, "priority": false, "envoy-zone": false} {
+		c := named(t, name)
+		p := pool(&c, []pick.Target{target('a', 0), target('a', 1)}, contender.Seat{Zone: "a"})
+		bad := 0
+		for tick := range 50 {
+			now := time.Duration(tick) * 100 * time.Millisecond
+			for range 100 {
+				ticket, _ := p.Pick(now, pick.Request{})
+				outcome := pick.Success
+				if ticket.Addr() == target('a', 0).Addr {
+					if bad++; bad%2 == 0 { // never two in a row
+						outcome = pick.ServerError
+					}
+				}
+				ticket.Answer(now, outcome)
+				ticket.Close(now, outcome)
+			}
+			p.Tick(now)
+		}
+		if got := p.Status().Endpoints[0].Ejections > 0; got != want {
+			t.Errorf("%s puts out an endpoint that fails every second request of %d: %v, want %v", name, bad, got, want)
+		}
+	}
+}
+
+// Between two ticks nothing is decided anew; requests must not be lost on that.
+func TestWhoCountsHealthNeedsNoTickToLeaveAZone(t *testing.T) {
+	for name, want := range map[string]topology.Zone{"envoy-zone": "b", "priority": "b", "hazl": "b", "weir": "b", "static-auto": "a"} {
+		c := named(t, name)
+		p := pool(&c, []pick.Target{target('a', 0), target('b', 0)}, contender.Seat{
+			Zone: "a", Clients: []contender.ZoneCount{{Zone: "a", Count: 1}, {Zone: "b", Count: 1}},
+		})
+		for range 40 {
+			ticket, _ := p.Pick(0, pick.Request{})
 			outcome := pick.Success
-			if ticket.Addr() == target('a', 0).Addr && n%2 == 0 {
+			if ticket.Addr() == target('a', 0).Addr {
 				outcome = pick.ServerError
 			}
-			ticket.Answer(now, outcome)
-			ticket.Close(now, outcome)
+			ticket.Answer(0, outcome)
+			ticket.Close(0, outcome)
 		}
-		p.Tick(now)
-	}
-	if e := p.Status().Endpoints[0]; e.Ejections > 0 {
-		t.Errorf("an endpoint that fails some requests was put out %d times", e.Ejections)
+		if got := counts(t, p, 0, 10); got[want] != 10 {
+			t.Errorf("%s: %v, want all ten in zone %s", name, got, want)
+		}
 	}
 }
 
@@ -448,6 +478,33 @@ func TestWeirIsMadeByTheWishesOfItsName(t *testing.T) {
 		if c.Name == "weir" && slow(c, 1.7).State != overflow.Calm {
 			t.Error("With does not hand its config to weir")
 		}
+	}
+}
+
+func TestClientsDifferInTheZoneTheyTakeFirst(t *testing.T) {
+	first := make(map[int]bool)
+	for rotate := range uint64(2) {
+		s := named(t, "weir").Strategy(contender.Seat{Zone: "a", Rotate: rotate})
+		s.Reset(0, overflow.Scene{Endpoints: 3, Groups: []overflow.Group{
+			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}}, {Zone: "c", Cost: 1, Endpoints: []int{2}},
+		}})
+		good := overflow.GroupCounters{Sent: 50, OK: 50, Latency: time.Second, Usable: 1}
+		slow := overflow.GroupCounters{Sent: 50, OK: 50, Latency: 2 * time.Second, Usable: 1}
+		idle := overflow.GroupCounters{Usable: 1}
+		steps(s, time.Minute, &overflow.Counters{Groups: []overflow.GroupCounters{good, idle, idle}})
+		for now := time.Minute; ; now += 100 * time.Millisecond {
+			d := s.Step(now, &overflow.Counters{Groups: []overflow.GroupCounters{slow, idle, idle}})
+			if len(d.Routes) > 1 {
+				first[d.Routes[1].Group] = true
+				break
+			}
+			if now > 2*time.Minute {
+				t.Fatal("nothing leaves home")
+			}
+		}
+	}
+	if len(first) != 2 {
+		t.Errorf("both clients spill to %v first", first)
 	}
 }
 

@@ -18,8 +18,8 @@ const smallest = 6
 // the same.
 //
 // It does not look at zones, and spreads requests over all healthy endpoints alike, when there are fewer than smallest
-// of them, when all are in one zone, or when nobody told it how many clients there are. When less than half of all
-// endpoints are healthy it spreads them over all, healthy or not.
+// of them, or when nobody told it how many clients there are. When less than half of all endpoints are healthy it
+// spreads them over all, healthy or not.
 //
 // Source: Envoy's pages on zone-aware routing and panic threshold, and its runtime settings for the numbers. We
 // simplified: fractions are exact where Envoy rounds to a hundredth of a percent; clients are all healthy; endpoints of
@@ -96,7 +96,7 @@ func (z *zoneAware) shares(usable []int) []float64 {
 			}
 		}
 	}
-	if s.allEndpoints < smallest || s.allClients == 0 || len(zones) < 2 {
+	if s.allEndpoints < smallest || s.allClients == 0 {
 		return alike
 	}
 	byZone := s.split()
