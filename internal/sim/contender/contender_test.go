@@ -135,7 +135,7 @@ func TestSharesAreSharesForEverybody(t *testing.T) {
 	for _, c := range everybody(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
-			for range 60 {
+			for range 25 {
 				var targets []pick.Target
 				for zone := range byte(1 + random.IntN(3)) {
 					for n := range random.IntN(6) {
