@@ -84,6 +84,20 @@ func TestTheNumberOfPodsStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
+func TestPodsThatWereAddedShortlyBeforeCountAgainstTheLimit(t *testing.T) {
+	sc := autoscaled(t, "service web; endpoints a:1")
+	sc.Autoscale.Target, sc.Autoscale.Every, sc.Autoscale.Window, sc.Autoscale.Max = 0.1, 5*s, 5*s, 12
+	sc.Length = 60 * s
+	check(t, `
+		0s a1
+		5s a1+4
+		15s a5
+		20s a5+5
+		30s a10
+		35s a10+2
+		45s a12`, play(t, sc, func(time.Duration, int) float64 { return 1 }))
+}
+
 func TestNobodyScalesWithinTheTolerance(t *testing.T) {
 	sc := autoscaled(t, "service web; endpoints a:10 b:10 c:10")
 	sc.Length = time.Hour
@@ -121,7 +135,7 @@ func TestTheHighestRecommendationHoldsAgainstScalingDown(t *testing.T) {
 		0s a10
 		30s a20
 		105s a10
-		120s a5`, play(t, sc, func(now time.Duration, id int) float64 {
+		120s a5`, play(t, sc, func(now time.Duration, _ int) float64 {
 		switch {
 		case now == 30*s:
 			return 1 // calls for 20

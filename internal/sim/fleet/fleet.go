@@ -117,7 +117,7 @@ func (f *Fleet) Step(now time.Duration, busy func(id int) float64) bool {
 	before := f.changes
 	f.observe(now, busy)
 	for f.next <= now {
-		f.happen(max(f.next, f.now))
+		f.happen(f.next)
 	}
 	f.now = now
 	return f.changes != before
@@ -157,7 +157,7 @@ func (f *Fleet) Command(now time.Duration, st scenario.Step) {
 	f.next = f.due()
 }
 
-// due finds when something happens next.
+// due finds when something happens next: now, if something was held up that is long due.
 func (f *Fleet) due() time.Duration {
 	next := min(f.scaler.sync, f.nextLoss(), f.nextNode())
 	for id := range f.pods {
@@ -169,7 +169,7 @@ func (f *Fleet) due() time.Duration {
 			next = min(next, s.end)
 		}
 	}
-	return next
+	return max(next, f.now)
 }
 
 // changed notes that a pod is not what it was; the API does not say so.

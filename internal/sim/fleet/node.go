@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -301,7 +302,7 @@ func (f *Fleet) order(z int) {
 		n.Region = ""
 	}
 	for ordinal := 1; n.Name == "" || f.isNodeName(n.Name); ordinal++ {
-		n.Name = string(n.Zone) + "-" + strconv.Itoa(ordinal)
+		n.Name = cmp.Or(string(n.Zone), "node") + "-" + strconv.Itoa(ordinal)
 	}
 	f.nodes = append(f.nodes, n)
 	f.changed()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim/fleet"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
@@ -65,8 +66,7 @@ func TestThePodsOfTheWorldAreOnItsNodes(t *testing.T) {
 		{"filled in order", "nodes a:4x3 b:4; service web; endpoints a:3 b:1", "a:4x3 b:4 | a-1 a-1 a-2 b-1"},
 		{"around those that name one", "nodes a:4x3; service web; endpoints a:3 a:1@a-1", "a:4x3 | a-1 a-2 a-2 a-1"},
 		{"more than there is room for", "nodes a:4x2; service web; endpoints a:6", "a:4x2 | a-1 a-1 a-2 a-2 a-1 a-2"},
-		{"neither on control planes nor where nodes are not ready", "nodes a:4^ a:4! a:4; service web; endpoints a:2",
-			"a:4^ a:4! a:4 | a-3 a-3"},
+		{"neither on control planes nor on broken nodes", "nodes a:4^ a:4! a:4; service web; endpoints a:2", "a:4^ a:4! a:4 | a-3 a-3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			check(t, c.want, nodes(fleet.New(pooled(t, c.world), nil)))
@@ -120,20 +120,21 @@ func TestAnEmptyNodeGoes(t *testing.T) {
 
 func TestANewNodeIsLikeTheFirstOfItsZone(t *testing.T) {
 	for _, c := range []struct {
-		name, world string
-		count       int
-		want        string
+		name, world, zone string
+		count             int
+		want              string
 	}{
-		{"its zone's", "nodes x=eu/a:2 y=eu/a:16 b:8; service web; endpoints a:4", 5, "eu/a:2 b:8 x=eu/a:2 y=eu/a:16"},
-		{"no control plane", "nodes eu/a:2^ eu/a:8; service web; endpoints a:2", 3, "eu/a:2^ eu/a:8x2"},
-		{"the world's, where the zone has none", "nodes eu/b:8; service web; endpoints a:2", 3, "a:8 eu/b:8"},
-		{"of unknown size, where there is none", "service web; endpoints a:2", 3, "a:?"},
+		{"its zone's", "nodes x=eu/a:2 y=eu/a:16 b:8; service web; endpoints a:4", "a", 5, "eu/a:2 b:8 x=eu/a:2 y=eu/a:16"},
+		{"no control plane", "nodes eu/a:2^ eu/a:8; service web; endpoints a:2", "a", 3, "eu/a:2^ eu/a:8x2"},
+		{"the world's, where the zone has none", "nodes eu/b:8; service web; endpoints a:2", "a", 3, "a:8 eu/b:8"},
+		{"without a zone", "nodes n=-:4; service web; endpoints -:2", "", 3, "n=-:4 node-1=-:4"},
+		{"of unknown size, where there is none", "service web; endpoints a:2", "a", 3, "a:?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sc := pooled(t, c.world)
 			sc.NodePools.Max = 9
 			f := fleet.New(sc, nil)
-			f.Command(s, scale(0, "a", c.count))
+			f.Command(s, scale(0, c.zone, c.count))
 			f.Step(31*s, nil)
 			got, _, _ := strings.Cut(nodes(f), " |")
 			check(t, c.want, got)
@@ -184,6 +185,13 @@ func TestTheAPISaysWhichPodsThereAre(t *testing.T) {
 	check(t, "endpoints a:1@a-1>a{pod=shop/web-0} a:1~@a-1{pod=shop/web-0-1}", endpoints())
 	f.Step(17*s, nil)
 	check(t, "endpoints a:1@a-1>a{pod=shop/web-0}", endpoints())
+}
+
+func TestTheFirstPodAnswersWhereTheServiceDoes(t *testing.T) {
+	f := fleet.New(story(t, "nodes a:4; service web port=http:80 ip=10.96.0.1; endpoints b:1{cluster=west}"), nil)
+	f.Command(s, scale(0, "a", 1))
+	snapshot := f.Snapshot()
+	check(t, "b:1{cluster=west,ports=http:80} a:1!{ports=http:80}", topology.FormatEndpoints(snapshot.Services[0].Endpoints))
 }
 
 func TestTheSnapshotIsTheSameUntilTheAPISaysSomethingElse(t *testing.T) {

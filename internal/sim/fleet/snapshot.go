@@ -17,7 +17,7 @@ func (f *Fleet) Snapshot() topology.Snapshot {
 }
 
 func (f *Fleet) apiNodes() []topology.Node {
-	nodes := make([]topology.Node, 0, len(f.nodes))
+	var nodes []topology.Node
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		if n.isBooting || n.isGone {
