@@ -97,7 +97,7 @@ func window(a *scenario.Autoscale) time.Duration {
 	return a.Window
 }
 
-// observe notes how busy ready pods were since the Step before.
+// observe notes how busy ready pods were since the Step before. Nobody hears of those that are lost.
 func (f *Fleet) observe(now time.Duration, busy func(id int) float64) {
 	from := f.scaler.observed
 	if f.sc.Autoscale == nil || now <= from {
@@ -105,7 +105,7 @@ func (f *Fleet) observe(now time.Duration, busy func(id int) float64) {
 	}
 	f.scaler.observed = now
 	for id := range f.pods {
-		if f.pods[id].Phase == Ready && f.pods[id].Cluster == "" {
+		if f.pods[id].Phase == Ready && f.pods[id].Cluster == "" && !f.hidden[id].loss.isLost {
 			f.hidden[id].usage.add(sample{from: from, to: now, mean: busy(id)}, now-window(f.sc.Autoscale))
 		}
 	}
@@ -138,54 +138,68 @@ func (f *Fleet) autoscale() {
 	f.resize(current, want)
 }
 
-// recommend computes how many pods the load calls for; false: nothing is known. Pods that are not ready are left out, and
-// so are those that became so too short a time ago for a metric of a whole window. Pods of lost nodes report nothing: they
-// count as being at the target when fewer pods are called for, as idle when more are. When more are called for then the
-// pods that are left out count as idle.
+// recommend computes how many pods the load calls for; false: nothing is known.
+//
+// Pods of lost nodes report nothing: they count as being at the target when fewer pods are called for, as idle when more
+// are. Pods that are left out of the mean count as idle when more are called for.
 func (f *Fleet) recommend(current int) (int, bool) {
-	var sum float64
-	var known, missing, aside int
-	for id := range f.pods {
-		if !f.isActive(id) || f.pods[id].Cluster != "" {
-			continue
-		}
-		switch mean, ok := f.hidden[id].usage.mean(f.now - window(f.sc.Autoscale)); {
-		case f.pods[id].Phase == Pending || f.isTooYoung(id):
-			aside++
-		case f.hidden[id].loss.isLost || !ok:
-			missing++
-		default:
-			known++
-			sum += mean
-		}
-	}
-	if known == 0 {
+	c := f.census()
+	if c.known == 0 {
 		return 0, false
 	}
 	target := f.sc.Autoscale.Target
 	if target <= 0 {
 		target = defaultTarget
 	}
-	ratio := sum / float64(known) / target
-	pods := known + missing
+	ratio := c.sum / float64(c.known) / target
+	pods := c.known + c.missing
 	switch {
 	case ratio < 1:
-		sum += float64(missing) * target
+		c.sum += float64(c.missing) * target
 	case ratio > 1:
-		pods += aside
+		pods += c.aside
 	}
-	damped := sum / float64(pods) / target
+	damped := c.sum / float64(pods) / target
 	if f.isTolerated(damped) || ratio < 1 && damped > 1 || ratio > 1 && damped < 1 {
 		return current, true
 	}
 	want := int(math.Ceil(damped*float64(pods) - roundingSlack))
 	if damped < 1 && want > current || damped > 1 && want < current {
-		return current, true // a change in the number of pods that are counted is no reason to turn round
+		return current, true // it calls for the other direction only because other pods are counted
 	}
 	return want, true
 }
 
-// isTooYoung tells whether a pod that started in the run has been ready for less than the window of a metric.
+// census is what the autoscaler knows of the pods that do not go.
+type census struct {
+	known   int     // that report how busy they are
+	sum     float64 // of their utilisation
+	missing int     // that should and do not: their nodes are lost
+	aside   int     // that are left out of the mean: not ready, or for too short a time
+}
+
+func (f *Fleet) census() census {
+	var c census
+	from := f.now - window(f.sc.Autoscale)
+	for id := range f.pods {
+		if !f.isActive(id) || f.pods[id].Cluster != "" {
+			continue
+		}
+		switch mean, ok := f.hidden[id].usage.mean(from); {
+		case f.pods[id].Phase == Pending || f.isTooYoung(id):
+			c.aside++
+		case f.hidden[id].loss.isLost || !ok:
+			c.missing++
+		default:
+			c.known++
+			c.sum += mean
+		}
+	}
+	return c
+}
+
+// isTooYoung tells whether a pod that started in the run has been ready for less than the window of a metric: Kubernetes
+// leaves out what was measured, even in part, before readiness.
 func (f *Fleet) isTooYoung(id int) bool {
 	return f.pods[id].Cold && f.now-f.pods[id].ReadyAt < window(f.sc.Autoscale)
 }
