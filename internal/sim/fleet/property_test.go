@@ -15,7 +15,7 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-const seeds = 150
+const seeds = 60
 
 // TestWhateverHappensTheFleetIsSound plays random worlds with random commands, and looks at everything after each event.
 func TestWhateverHappensTheFleetIsSound(t *testing.T) {
