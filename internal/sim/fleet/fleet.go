@@ -21,8 +21,8 @@ type Phase uint8
 
 // The phases.
 const (
-	Pending     Phase = iota // no node has room for it, or it is starting
-	Ready                    // serves, and the API says so
+	Pending     Phase = iota // no node has room for it, or it is starting, or the world has it as not ready
+	Ready                    // serves, and the API says so; both unless Fleet.Lost
 	Terminating              // serves what it has and what still comes, and the API says that it goes
 	Gone                     // refuses
 )
