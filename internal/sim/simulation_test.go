@@ -98,6 +98,7 @@ func BenchmarkRun(b *testing.B) {
 }
 
 func TestEqualSeedsGiveEqualResults(t *testing.T) {
+	t.Parallel()
 	for _, name := range overflow.Names() {
 		sc := brownout(t)
 		a, b := run(t, sc, balance(t, name), 1), run(t, sc, balance(t, name), 1)
