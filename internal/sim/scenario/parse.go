@@ -1,0 +1,285 @@
+package scenario
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// The sections of a file.
+const (
+	worldSection   = "world"
+	runSection     = "run"
+	stepsSection   = "steps"
+	explainSection = "explain"
+	resultsSection = "results"
+)
+
+// parser reads one file and remembers where everything stands.
+type parser struct {
+	s      *Scenario
+	file   string
+	rates  []zoneRate
+	stress bool // it was written
+
+	lines  map[string]int  // of sections, statements and fields, by name
+	broken map[string]bool // statements that could not be read
+	errs   []*Error
+
+	// The statement that is being read.
+	name string
+	at   int
+}
+
+type zoneRate struct {
+	zone topology.Zone
+	rate float64
+}
+
+// Parse reads the text of a scenario file: a title, what it is about, and the sections world, run, steps, explain and
+// results in the format called txtar. test/scenarios/README.md documents it.
+//
+// Parse and String are inverse but for Step.Line: for every s that Validate finds nothing wrong with, parsing s.String()
+// under the name s.Name gives s. Errors: every mistake of the file as an *Error, in the order of lines, joined.
+func Parse(name string, text []byte) (*Scenario, error) {
+	p := &parser{
+		s: defaults(), file: name,
+		lines: make(map[string]int), broken: make(map[string]bool),
+	}
+	p.s.Name = strings.TrimSuffix(name[strings.LastIndexAny(name, `/\`)+1:], ".txtar")
+	if i := invalidLine(text); i > 0 {
+		return nil, &Error{File: name, Line: i, Message: "the text is not UTF-8: save it as UTF-8"}
+	}
+	comment, sections := split(string(text))
+	p.comment(comment)
+	for _, sec := range sections {
+		p.section(sec)
+	}
+	p.finish()
+	p.validate()
+	if len(p.errs) == 0 {
+		return p.s, nil
+	}
+	slices.SortStableFunc(p.errs, func(a, b *Error) int { return a.Line - b.Line })
+	all := make([]error, 0, len(p.errs))
+	for _, err := range p.errs {
+		all = append(all, err)
+	}
+	return nil, errors.Join(all...)
+}
+
+// invalidLine gives the number of the first line that is not UTF-8; 0 when there is none.
+func invalidLine(text []byte) int {
+	for i, line := range strings.Split(string(text), "\n") {
+		if !utf8.ValidString(line) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (p *parser) comment(lines []string) {
+	text := prose(lines)
+	title, about, _ := strings.Cut(text, "\n")
+	p.s.Title = strings.TrimSpace(title)
+	p.s.About = tidy(about)
+}
+
+func (p *parser) section(sec section) {
+	p.name, p.at = sec.name, sec.line
+	if _, ok := p.lines["section "+sec.name]; ok {
+		p.refuse("", "is there already, in line %d: make one section of them", p.lines["section "+sec.name])
+		return
+	}
+	p.lines["section "+sec.name] = sec.line
+	switch sec.name {
+	case worldSection:
+		p.world(sec)
+	case runSection:
+		p.each(sec, p.statement)
+	case stepsSection:
+		p.each(sec, p.step)
+	case explainSection:
+		p.s.Explain = prose(sec.body)
+	case resultsSection:
+		p.s.Results = prose(sec.body)
+	default:
+		p.refuse("", "is no section: want world, run, steps, explain or results")
+	}
+}
+
+// world reads the text form of package topology; an error in it counts lines from the section's first one.
+func (p *parser) world(sec section) {
+	var err error
+	if p.s.World, err = topology.ParseSnapshot(strings.Join(sec.body, "\n")); err == nil {
+		return
+	}
+	var syntax *topology.SyntaxError
+	if errors.As(err, &syntax) {
+		p.at += syntax.Line
+		err = fmt.Errorf("column %d: %s", syntax.Column, syntax.Message)
+	}
+	p.refuse("", "%v", err)
+}
+
+// each hands the words of every line that has some to read.
+func (p *parser) each(sec section, read func(words []string)) {
+	for i, line := range sec.body {
+		line, _, _ = strings.Cut(line, "#")
+		if words := strings.Fields(line); len(words) > 0 {
+			p.at = sec.line + 1 + i
+			read(words)
+		}
+	}
+}
+
+func (p *parser) statement(words []string) {
+	p.name = words[0]
+	var names []string
+	for _, st := range statements() {
+		names = append(names, st.name)
+		if st.name != p.name {
+			continue
+		}
+		if first, ok := p.lines[p.name]; ok && !st.repeated {
+			p.refuse("", "is there already, in line %d: write one statement", first)
+			return
+		}
+		if _, ok := p.lines[p.name]; !ok {
+			p.lines[p.name] = p.at
+		}
+		p.begin()
+		st.parse(p, words[1:])
+		return
+	}
+	p.refuse("", "unknown statement: want one of %s", strings.Join(names, ", "))
+}
+
+// begin makes the part of the scenario that a statement is about.
+func (p *parser) begin() {
+	switch p.name {
+	case "day":
+		p.s.addDay()
+	case "autoscale":
+		p.s.addAutoscale()
+	case "nodes":
+		p.s.addNodePools()
+	case "stress":
+		p.stress = true
+	}
+}
+
+// keys reads FIELD=VALUEs.
+func (p *parser) keys(keys []key, words []string) {
+	for _, word := range words {
+		name, value, found := strings.Cut(word, "=")
+		i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
+		if i < 0 {
+			var names []string
+			for _, k := range keys {
+				names = append(names, k.name)
+			}
+			p.refuse(name, "unknown field of %s: want %s", p.name, strings.Join(names, ", "))
+			continue
+		}
+		if !p.note(name) {
+			continue
+		}
+		switch err := keys[i].parse(p.s, value); {
+		case keys[i].flag && found:
+			p.refuse(name, "is a word of its own: write it without a value")
+		case !keys[i].flag && !found:
+			p.refuse(name, "has no value: write %s=VALUE", name)
+		case err != nil:
+			p.refuse(name, "%v", err)
+		}
+	}
+}
+
+func (p *parser) step(words []string) {
+	p.name = stepsSection
+	st, err := parseStep(words)
+	if err != nil {
+		p.refuse(string(st.Verb), "%v", err)
+		return
+	}
+	st.Line = p.at
+	p.s.Steps = append(p.s.Steps, st)
+}
+
+// finish puts together what stands on several lines, and sorts what has an order.
+func (p *parser) finish() {
+	for _, r := range p.rates {
+		if c := p.s.clientsOf(r.zone); c != nil {
+			c.Rate = r.rate
+			continue
+		}
+		p.name, p.at = "rate", p.lines["rate."+string(r.zone)]
+		if !p.broken["clients"] {
+			p.refuse(string(r.zone), "zone %s has a rate but no clients: add it to clients", r.zone)
+		}
+	}
+	slices.SortFunc(p.s.Clients, func(a, b Clients) int { return strings.Compare(string(a.Zone), string(b.Zone)) })
+	slices.Sort(p.s.Affected)
+	slices.SortStableFunc(p.s.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
+	if !p.stress {
+		p.s.Stress = defaultStress(p.s.Length)
+	}
+}
+
+// note remembers where a field stands; a second one is refused.
+func (p *parser) note(field string) bool {
+	full := p.name + "." + field
+	if line, ok := p.lines[full]; ok {
+		p.refuse(field, "is there already, in line %d: remove one", line)
+		return false
+	}
+	p.lines[full] = p.at
+	return true
+}
+
+// line remembers where a field stands that may be there several times; the last one counts.
+func (p *parser) line(full string) { p.lines[full] = p.at }
+
+// refuse reports a mistake in a field of the statement that is being read.
+func (p *parser) refuse(field, format string, args ...any) {
+	full := p.name
+	if field != "" {
+		full += "." + field
+	}
+	p.broken[p.name] = true
+	p.errs = append(p.errs, &Error{File: p.file, Line: p.at, Field: full, Message: fmt.Sprintf(format, args...)})
+}
+
+// validate adds what Validate finds, with the lines that it is about.
+func (p *parser) validate() {
+	v := validator{s: p.s, broken: p.broken}
+	v.all()
+	for _, err := range v.errs {
+		err.File = p.file
+		if err.Line == 0 {
+			err.Line = p.lineOf(err.Field)
+		}
+		p.errs = append(p.errs, err)
+	}
+}
+
+// lineOf finds the line of a field, or else of its statement, or else of its section; the first one is that of the title,
+// and of what is not there at all.
+func (p *parser) lineOf(field string) int {
+	if field == "title" {
+		return 1
+	}
+	name, _, _ := strings.Cut(field, ".")
+	for _, at := range []string{field, name, "section " + name, "section " + runSection} {
+		if line, ok := p.lines[at]; ok {
+			return line
+		}
+	}
+	return 1
+}

@@ -1,0 +1,63 @@
+package scenario
+
+import (
+	"strings"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// String gives the text that Parse reads. What has its default is not written; comments are lost.
+func (s *Scenario) String() string {
+	var b strings.Builder
+	b.WriteString(s.Title + "\n")
+	if about := tidy(s.About); about != "" {
+		b.WriteString("\n" + about)
+	}
+	var run []string
+	for _, st := range statements() {
+		for _, words := range st.print(s) {
+			run = append(run, strings.TrimSuffix(st.name+" "+words, " "))
+		}
+	}
+	steps := make([]string, 0, len(s.Steps))
+	for _, st := range s.Steps {
+		steps = append(steps, st.String())
+	}
+	for _, sec := range []struct{ name, body string }{
+		{worldSection, s.World.String()},
+		{runSection, strings.Join(run, "\n")},
+		{stepsSection, strings.Join(steps, "\n")},
+		{explainSection, s.Explain},
+		{resultsSection, s.Results},
+	} {
+		if body := tidy(sec.body); body != "" {
+			b.WriteString("-- " + sec.name + " --\n" + body)
+		}
+	}
+	return b.String()
+}
+
+// Paragraphs gives About as it is to be set anew: a line for each paragraph.
+func (s *Scenario) Paragraphs() []string {
+	var paragraphs []string
+	for text := range strings.SplitSeq(s.About, "\n\n") {
+		if words := strings.Fields(text); len(words) > 0 {
+			paragraphs = append(paragraphs, strings.Join(words, " "))
+		}
+	}
+	return paragraphs
+}
+
+// Service gives the one service of the world.
+func (s *Scenario) Service() *topology.Service { return s.World.Services[0] }
+
+// Speed gives the factor on the speed of an endpoint, named as Where.Has names it: that of the last of Speeds that means
+// it, 1 when there is none.
+func (s *Server) Speed(zone topology.Zone, cluster string, place, count int) float64 {
+	for i := len(s.Speeds) - 1; i >= 0; i-- {
+		if s.Speeds[i].Where.Has(zone, cluster, place, count) {
+			return s.Speeds[i].Factor
+		}
+	}
+	return 1
+}

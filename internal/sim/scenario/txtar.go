@@ -1,0 +1,102 @@
+package scenario
+
+import (
+	"bytes"
+	"strings"
+)
+
+// section is a part of a file: what follows a line "-- NAME --".
+type section struct {
+	name string
+	line int // of the marker
+	body []string
+}
+
+// split cuts a text into the comment at its top and its sections, in the format called txtar.
+func split(text string) (comment []string, sections []section) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		line = strings.TrimRight(line, " \t\r")
+		name, isMarker := marker(line)
+		switch {
+		case isMarker:
+			sections = append(sections, section{name: name, line: i + 1})
+		case len(sections) == 0:
+			comment = append(comment, line)
+		default:
+			last := &sections[len(sections)-1]
+			last.body = append(last.body, line)
+		}
+	}
+	return comment, sections
+}
+
+// marker gives the name of the section that a line begins.
+func marker(line string) (name string, ok bool) {
+	inner, hasHead := strings.CutPrefix(strings.TrimRight(line, " \t\r"), "-- ")
+	inner, hasTail := strings.CutSuffix(inner, " --")
+	inner = strings.TrimSpace(inner)
+	return inner, hasHead && hasTail && inner != ""
+}
+
+// prose gives lines without the empty ones around them, each with its line end; empty when there is none.
+func prose(lines []string) string {
+	first, last := 0, len(lines)
+	for first < last && lines[first] == "" {
+		first++
+	}
+	for last > first && lines[last-1] == "" {
+		last--
+	}
+	if first == last {
+		return ""
+	}
+	return strings.Join(lines[first:last], "\n") + "\n"
+}
+
+// tidy gives text as prose would after split: no spaces at line ends, no empty lines around it, one line end at its end.
+func tidy(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " \t\r")
+	}
+	return prose(lines)
+}
+
+// Rewrite gives the text of a scenario file with another body in one section; every other byte stays as it is. A section
+// that is not there is appended. No line of body may be a section's marker.
+func Rewrite(text []byte, name, body string) []byte {
+	body = tidy(body)
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	var out []byte
+	for i := 0; i < len(lines); i++ {
+		out = append(out, lines[i]...)
+		if found, ok := marker(strings.TrimSuffix(string(lines[i]), "\n")); !ok || found != name {
+			continue
+		}
+		if !bytes.HasSuffix(out, []byte("\n")) {
+			out = append(out, '\n')
+		}
+		out = append(out, body...)
+		rest := after(lines[i+1:])
+		return append(out, bytes.Join(lines[i+1+rest:], nil)...)
+	}
+	if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
+		out = append(out, '\n')
+	}
+	return append(out, "-- "+name+" --\n"+body...)
+}
+
+// after counts the lines of a section's body, without the empty ones before the next section.
+func after(lines [][]byte) int {
+	count := 0
+	for i, line := range lines {
+		if _, ok := marker(strings.TrimSuffix(string(line), "\n")); ok {
+			break
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			count = i + 1
+		}
+	}
+	return count
+}
