@@ -44,7 +44,7 @@ func newDemand(sc *scenario.Scenario, c *scenario.Clients) *demand {
 	knots := []time.Duration{0, sc.Length}
 	for i := range sc.Steps {
 		st := &sc.Steps[i]
-		if st.Verb != scenario.Rate || st.Where.Zone != "" && st.Where.Zone != c.Zone {
+		if st.Verb != scenario.Rate || !st.Where.HasClients(c.Zone) {
 			continue
 		}
 		before := ramps[len(ramps)-1].level(st.At)

@@ -32,7 +32,7 @@ func (s *Simulation) isMeant(v *server, w *scenario.Where) bool {
 	if v.pod.Phase == fleet.Gone {
 		return false
 	}
-	return has(w, spot{v.pod.Zone, v.pod.Cluster, v.pod.Place, s.places(v)})
+	return w.Has(v.pod.Zone, v.pod.Cluster, v.pod.Place, s.places(v))
 }
 
 // places gives the number of places in the endpoint's zone.
@@ -164,7 +164,7 @@ func (s *Simulation) place(id int, pod *fleet.Pod) {
 	v.speed = 1
 	for i := range s.sc.Server.Speeds {
 		sp := &s.sc.Server.Speeds[i]
-		if has(&sp.Where, spot{pod.Zone, pod.Cluster, pod.Place, max(s.places(v), pod.Place)}) {
+		if sp.Where.Has(pod.Zone, pod.Cluster, pod.Place, max(s.places(v), pod.Place)) {
 			v.speed = sp.Factor
 		}
 	}
