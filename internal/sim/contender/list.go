@@ -108,7 +108,7 @@ const noRate = 2
 func weir(name, title string, c overflow.Config) Contender {
 	return Contender{
 		Name: name, Title: title, Source: "docs/overflow-law.md",
-		Mode: topology.ModeBalanced, Strategy: adaptive("Weir", c), Pool: pick.Config{Algorithm: pick.PowerOfTwo},
+		Mode: topology.ModeBalanced, Strategy: adaptive("Weir", c), Pool: pick.Config{Algorithm: pick.PowerOfTwo}, Drains: true,
 	}
 }
 
