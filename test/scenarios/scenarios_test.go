@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,7 +88,7 @@ func TestStandardScenariosTellTheirStory(t *testing.T) {
 		if !strings.Contains(s.About, "Watch") || !strings.Contains(s.About, "A good balancer") {
 			t.Errorf("%s: About does not say what to watch and what a good balancer does", name)
 		}
-		if s.Stress.From < sim.Warmup+10_000_000_000 {
+		if s.Stress.From < sim.Warmup+10*time.Second {
 			t.Errorf("%s: only %s of calm before the stress", name, s.Stress.From-sim.Warmup)
 		}
 		for _, st := range s.Steps {
@@ -95,6 +96,20 @@ func TestStandardScenariosTellTheirStory(t *testing.T) {
 				t.Errorf("%s: step %q is outside of the stress", name, st)
 			}
 		}
+	}
+}
+
+// TestTheStressBeginsAfterTheSimulatorsWarmUp compares a number that two packages know, of which neither may import the
+// other for it.
+func TestTheStressBeginsAfterTheSimulatorsWarmUp(t *testing.T) {
+	s := read(t, "steady")
+	s.Stress.From = sim.Warmup
+	if errs := s.Validate(); errs != nil {
+		t.Errorf("the end of the warm-up: %v", errs)
+	}
+	s.Stress.From--
+	if errs := s.Validate(); len(errs) != 1 || errs[0].Field != "stress" {
+		t.Errorf("within the warm-up: %v", errs)
 	}
 }
 
