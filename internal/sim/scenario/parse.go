@@ -119,8 +119,7 @@ func (p *parser) world(sec section) {
 	if p.s.World, err = topology.ParseSnapshot(strings.Join(sec.body, "\n")); err == nil {
 		return
 	}
-	var syntax *topology.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*topology.SyntaxError](err); ok {
 		p.at += syntax.Line
 		err = fmt.Errorf("column %d: %s", syntax.Column, syntax.Message)
 	}

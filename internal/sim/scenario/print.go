@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -54,9 +55,9 @@ func (s *Scenario) Service() *topology.Service { return s.World.Services[0] }
 // Speed gives the factor on the speed of an endpoint, named as Where.Has names it: that of the last of Speeds that means
 // it, 1 when there is none.
 func (s *Server) Speed(zone topology.Zone, cluster string, place, count int) float64 {
-	for i := len(s.Speeds) - 1; i >= 0; i-- {
-		if s.Speeds[i].Where.Has(zone, cluster, place, count) {
-			return s.Speeds[i].Factor
+	for _, sp := range slices.Backward(s.Speeds) {
+		if sp.Where.Has(zone, cluster, place, count) {
+			return sp.Factor
 		}
 	}
 	return 1

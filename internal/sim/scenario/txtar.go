@@ -69,9 +69,9 @@ func Rewrite(text []byte, name, body string) []byte {
 	body = tidy(body)
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	var out []byte
-	for i := 0; i < len(lines); i++ {
-		out = append(out, lines[i]...)
-		if found, ok := marker(strings.TrimSuffix(string(lines[i]), "\n")); !ok || found != name {
+	for i, line := range lines {
+		out = append(out, line...)
+		if found, ok := marker(strings.TrimSuffix(string(line), "\n")); !ok || found != name {
 			continue
 		}
 		if !bytes.HasSuffix(out, []byte("\n")) {
