@@ -15,7 +15,7 @@ import (
 
 func TestParseAndPrintAreInverse(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
+	for range 100 {
 		want := randomScenario(random)
 		if errs := want.Validate(); errs != nil {
 			t.Fatalf("the generator makes nonsense: %v\n%s", errs, want)
