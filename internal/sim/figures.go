@@ -7,30 +7,9 @@ import (
 
 // sumUp makes the result of a run all of whose requests are over.
 func (s *Simulation) sumUp() *Result {
-	r := s.recorder
-	for r.closed < len(r.points) {
-		r.close()
-	}
-	length, stress := s.sc.Length, s.sc.Stress
-	calmTime, stressTime := max(0, min(stress.From, length)-Warmup), max(0, min(stress.To, length)-stress.From)
-	all, affected, others := r.everybody(), r.affects(), r.spares()
-	result := &Result{
-		Scenario: s.sc.Name, Contender: s.options.Contender.Name, Seed: s.options.Seed,
-		Window:   r.figures(stressTime, all, stressed),
-		Affected: r.figures(stressTime, affected, stressed),
-		Others:   r.figures(stressTime, others, stressed),
-		Calm:     r.figures(calmTime, all, calm),
-		After:    r.figures(max(0, length-stress.To), all, after),
-		Whole:    r.figures(max(0, length-Warmup), all, calm, stressed, after),
-		React:    r.react(), Return: r.comeBack(), Oscillation: r.oscillation(),
-		Line: r.points, Events: s.events, Digest: uint64(s.digest),
-	}
-	if len(others) == 0 {
-		result.Others = Figures{}
-	}
-	for i := range r.tenths {
-		result.Requests += int64(r.tenths[i].requests)
-	}
+	result := s.recorder.sumUp()
+	result.Contender, result.Seed = s.options.Contender.Name, s.options.Seed
+	result.Events, result.Digest = s.events, uint64(s.digest)
 	for id := range s.servers {
 		v := &s.servers[id]
 		e := Endpoint{
@@ -39,6 +18,34 @@ func (s *Simulation) sumUp() *Result {
 		}
 		result.PeakLoad = max(result.PeakLoad, e.Peak)
 		result.Endpoints = append(result.Endpoints, e)
+	}
+	return result
+}
+
+// sumUp makes of a run, all of whose requests are over, the part of the result that requests alone make.
+func (r *recorder) sumUp() *Result {
+	for r.closed < len(r.points) {
+		r.close()
+	}
+	length, stress := r.sc.Length, r.sc.Stress
+	calmTime, stressTime := max(0, min(stress.From, length)-Warmup), max(0, min(stress.To, length)-stress.From)
+	all, affected, others := r.everybody(), r.affects(), r.spares()
+	result := &Result{
+		Scenario: r.sc.Name,
+		Window:   r.figures(stressTime, all, stressed),
+		Affected: r.figures(stressTime, affected, stressed),
+		Others:   r.figures(stressTime, others, stressed),
+		Calm:     r.figures(calmTime, all, calm),
+		After:    r.figures(max(0, length-stress.To), all, after),
+		Whole:    r.figures(max(0, length-Warmup), all, calm, stressed, after),
+		React:    r.react(), Return: r.comeBack(), Oscillation: r.oscillation(),
+		Line: r.points,
+	}
+	if len(others) == 0 {
+		result.Others = Figures{}
+	}
+	for i := range r.tenths {
+		result.Requests += int64(r.tenths[i].requests)
 	}
 	return result
 }
