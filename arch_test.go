@@ -19,7 +19,7 @@ func mayReach() map[string][]string {
 	return map[string][]string{
 		".":                      {},
 		"api":                    {"api"},
-		"cmd/weir":               {"api", "internal"},
+		"cmd/weir":               {"api", "internal", "test/scenarios"},
 		"docs/examples/pods":     {"internal/core", "internal/manifest"},
 		"internal/agent":         {"internal/agent", "internal/core", "internal/explain", "internal/l7", "internal/latest"},
 		"internal/core/reason":   {"internal/core/reason"},

@@ -54,6 +54,21 @@ func (d *Display) show(f *frame) {
 	}
 }
 
+// lineEvery is how often a log gets a line of a play, which goes on for minutes.
+const lineEvery = 5 * time.Second
+
+// showLine prints one line on how it goes, if it is time to.
+func (d *Display) showLine(text string, elapsed time.Duration) {
+	switch {
+	case d.out == nil:
+	case d.width != nil:
+		d.redraw([]string{cut(text, d.width()-1)})
+	case elapsed-d.shown >= lineEvery-liveEvery/2:
+		d.shown = elapsed
+		d.write(text + "\n")
+	}
+}
+
 // redraw replaces the frame that stands on the terminal, in one write so that it does not flicker.
 func (d *Display) redraw(lines []string) {
 	var b strings.Builder

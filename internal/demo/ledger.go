@@ -6,10 +6,12 @@ import (
 	"sync"
 )
 
-// What clients tell endpoints through the proxy in between: which request this is, and where it comes from.
+// What clients tell endpoints through the proxy in between: which request this is, where it comes from, and how many
+// nanoseconds it takes a slot.
 const (
 	requestHeader = "X-Demo-Request"
 	fromHeader    = "X-Demo-From"
+	workHeader    = "X-Demo-Work"
 )
 
 // ledger notes which endpoints each request arrived at. An answer says who gave it; of a request that nobody answered

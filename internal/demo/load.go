@@ -53,6 +53,12 @@ type sample struct {
 	reached []int
 }
 
+// letter is a request to be sent.
+type letter struct {
+	due  time.Duration // since the run began
+	work time.Duration // how long it takes a slot; told to the endpoint if the clients have a ledger
+}
+
 // schedule draws the moments at which requests are due: a Poisson process, whose rate may change at any time.
 //
 // Source: an open loop (arrivals do not wait for answers) is what many independent clients look like; a closed one would
@@ -65,28 +71,6 @@ type schedule struct {
 // next gives the moment after the last one at which a request is due.
 func (s *schedule) next(perSecond float64) time.Duration {
 	s.due += time.Duration(s.random.ExpFloat64() / perSecond * float64(time.Second))
-	return s.due
-}
-
-// courseStep is how finely a rate that changes with time is followed: far below the length of any change that is meant.
-const courseStep = 10 * time.Millisecond
-
-// along gives the moment after the last one at which a request is due, at a rate that changes with time; a moment after
-// end if there is none before it.
-//
-// Source: a Poisson process of changing rate is one of rate 1 on a clock that runs as fast as the rate.
-func (s *schedule) along(perSecond func(time.Duration) float64, end time.Duration) time.Duration {
-	left := s.random.ExpFloat64()
-	for s.due <= end {
-		rate := perSecond(s.due)
-		if step := rate * courseStep.Seconds(); step < left {
-			left -= step
-			s.due += courseStep
-			continue
-		}
-		s.due += max(time.Duration(left/rate*float64(time.Second)), 1)
-		return s.due
-	}
 	return s.due
 }
 
@@ -145,49 +129,54 @@ func (g *generator) setRate(perSecond float64) { g.rate.Store(math.Float64bits(p
 // run sends requests until ctx ends, then waits for those in flight, at most for their patience.
 func (g *generator) run(ctx context.Context, random *rand.Rand) {
 	plan := schedule{random: random, due: g.clock()}
-	g.follow(ctx, func() time.Duration { return plan.next(math.Float64frombits(g.rate.Load())) })
+	g.follow(ctx, func() (letter, bool) {
+		return letter{due: plan.next(math.Float64frombits(g.rate.Load()))}, true
+	})
 }
 
-// follow is run with moments that somebody else decides.
-func (g *generator) follow(ctx context.Context, next func() time.Duration) {
+// follow is run with requests that somebody else decides on, until there are no more.
+func (g *generator) follow(ctx context.Context, next func() (letter, bool)) {
 	defer g.client.CloseIdleConnections()
 	defer g.flying.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		due := next()
-		timer.Reset(due - g.clock())
+		l, ok := next()
+		if !ok {
+			return
+		}
+		timer.Reset(l.due - g.clock())
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			g.launch(due)
+			g.launch(l)
 		}
 	}
 }
 
 // launch sends one request without waiting for its answer.
-func (g *generator) launch(due time.Duration) {
+func (g *generator) launch(l letter) {
 	select {
 	case g.places <- struct{}{}:
 	default:
 		now := g.clock()
-		g.record(sample{zone: g.zone, due: due, sent: now, done: now, served: -1, result: dropped})
+		g.record(sample{zone: g.zone, due: l.due, sent: now, done: now, served: -1, result: dropped})
 		return
 	}
 	g.flying.Go(func() {
 		defer func() { <-g.places }()
-		g.record(g.send(due))
+		g.record(g.send(l))
 	})
 }
 
 // send makes one request and judges its answer. It outlives the generator's context, so that the last requests of a run
 // are judged like all others.
-func (g *generator) send(due time.Duration) sample {
-	s := sample{zone: g.zone, due: due, sent: g.clock(), served: -1}
-	ctx, cancel := context.WithTimeout(context.Background(), g.patience-(s.sent-due))
+func (g *generator) send(l letter) sample {
+	s := sample{zone: g.zone, due: l.due, sent: g.clock(), served: -1}
+	ctx, cancel := context.WithTimeout(context.Background(), g.patience-(s.sent-s.due))
 	defer cancel()
-	status, err := g.exchange(ctx, &s)
+	status, err := g.exchange(ctx, &s, l.work)
 	s.done = g.clock()
 	switch {
 	case ctx.Err() != nil:
@@ -196,7 +185,7 @@ func (g *generator) send(due time.Duration) sample {
 		s.result = broken
 	case status >= 200 && status < 300:
 		s.result = good
-		if s.done-due > g.good {
+		if s.done-s.due > g.good {
 			s.result = late
 		}
 	case s.served >= 0:
@@ -208,7 +197,7 @@ func (g *generator) send(due time.Duration) sample {
 }
 
 // exchange sends the request, notes which zone answered and reads the answer to its end.
-func (g *generator) exchange(ctx context.Context, s *sample) (status int, err error) {
+func (g *generator) exchange(ctx context.Context, s *sample, work time.Duration) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url, http.NoBody)
 	if err != nil {
 		return 0, err
@@ -219,6 +208,7 @@ func (g *generator) exchange(ctx context.Context, s *sample) (status int, err er
 		defer func() { s.reached = g.ledger.end(id) }()
 		request.Header.Set(requestHeader, strconv.FormatUint(id, 10))
 		request.Header.Set(fromHeader, g.from)
+		request.Header.Set(workHeader, strconv.FormatInt(int64(work), 10))
 	}
 	response, err := g.client.Do(request)
 	if err != nil {

@@ -42,6 +42,14 @@ type condition struct {
 	Delay  time.Duration // of each round trip, half of it there and half back
 }
 
+// desk is what an endpoint asks about a request, in a world where clients decide and somebody counts.
+type desk interface {
+	work(r *http.Request) time.Duration // how long it takes a slot of usual speed
+	trip(r *http.Request) time.Duration // how long its way and its answer's way are to take beside loopback's own
+	arrived(r *http.Request)            // it is here
+	asks(service time.Duration)         // it asks for this time of a slot
+}
+
 // endpoint is a real HTTP server with limited capacity that can be made to fail. It is safe for concurrent use.
 type endpoint struct {
 	addr     netip.AddrPort
@@ -52,9 +60,7 @@ type endpoint struct {
 	waiting  atomic.Int64
 	state    atomic.Pointer[condition] // never nil
 
-	// What a world with a ledger has beside; nil: nothing of it. Not changed once the endpoint listens.
-	observed func(r *http.Request, work time.Duration) // called for each request that arrives, with the time that it takes a slot if it is served now
-	trip     func(r *http.Request) time.Duration       // how long the way of a request and its answer is to take
+	desk desk // nil: none. Not changed once the endpoint listens
 
 	mu       sync.Mutex // guards what follows
 	random   *rand.Rand
@@ -178,16 +184,22 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.serving.Done()
 	w.Header().Set(zoneHeader, string(e.zone))
 	now := *e.state.Load()
-	work := e.serviceTime()
-	if e.observed != nil {
-		e.observed(r, now.stretch(work))
+	work := e.serviceTime(r)
+	way := now.Delay / 2
+	if e.desk != nil {
+		way += e.desk.trip(r) / 2
 	}
-	way := e.half(r, now)
 	pause(way)
-	if now.Fail > 0 && e.fails(now.Fail) {
+	if e.desk != nil {
+		e.desk.arrived(r)
+	}
+	if !now.Hang && now.Fail > 0 && e.fails(now.Fail) {
 		pause(way)
 		http.Error(w, "broken", http.StatusInternalServerError)
 		return
+	}
+	if e.desk != nil && !now.Hang {
+		e.desk.asks(now.stretch(work))
 	}
 	err := e.serve(r.Context(), work)
 	switch {
@@ -200,15 +212,6 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pause(way)
 		_, _ = io.WriteString(w, "served in "+string(e.zone)+"\n") // an error means that the client has left
 	}
-}
-
-// half is how long a request's way is in one direction.
-func (e *endpoint) half(r *http.Request, now condition) time.Duration {
-	trip := now.Delay
-	if e.trip != nil {
-		trip += e.trip(r)
-	}
-	return trip / 2
 }
 
 // pause is the way of a request, or of its answer, in a network that is longer than loopback.
@@ -262,6 +265,9 @@ func (e *endpoint) swallow(ctx context.Context) error {
 	}
 	select {
 	case <-cleared:
+		if e.desk != nil {
+			<-ctx.Done() // what was swallowed stays so: nobody resets the connections of a machine that was gone
+		}
 		return context.Canceled
 	case <-ctx.Done():
 		return ctx.Err()
@@ -280,6 +286,14 @@ func (e *endpoint) enter(ctx context.Context) error {
 		return errQueueFull
 	}
 	defer e.waiting.Add(-1)
+	if e.desk != nil {
+		e.slots <- struct{}{} // a queue keeps whom it has let in: a server looks at a request when it is its turn
+		if err := ctx.Err(); err != nil {
+			<-e.slots
+			return err
+		}
+		return nil
+	}
 	select {
 	case e.slots <- struct{}{}:
 		return nil
@@ -288,12 +302,17 @@ func (e *endpoint) enter(ctx context.Context) error {
 	}
 }
 
-// serviceTime draws how long a request takes a slot while the endpoint is well.
-func (e *endpoint) serviceTime() time.Duration {
-	e.mu.Lock()
-	drawn := draw(e.capacity.Service, e.random)
-	e.mu.Unlock()
-	return time.Duration(float64(drawn) / cmp.Or(e.capacity.Speed, 1))
+// serviceTime is how long the request takes a slot while the endpoint is well: what the desk says, or what is drawn.
+func (e *endpoint) serviceTime(r *http.Request) time.Duration {
+	work := time.Duration(0)
+	if e.desk != nil {
+		work = e.desk.work(r)
+	} else {
+		e.mu.Lock()
+		work = draw(e.capacity.Service, e.random)
+		e.mu.Unlock()
+	}
+	return time.Duration(float64(work) / cmp.Or(e.capacity.Speed, 1))
 }
 
 // stretch is what a service time becomes in this condition.

@@ -95,7 +95,7 @@ func TestServiceTimesHaveTheMeanAndTheVariationAskedFor(t *testing.T) {
 	const n = 20000
 	var sum, squares float64
 	for range n {
-		s := e.serviceTime().Seconds()
+		s := e.serviceTime(nil).Seconds()
 		sum += s
 		squares += s * s
 	}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/internal/demo"
+	"github.com/weir-lb/weir/internal/sim"
+	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/test/scenarios"
+)
+
+// demoSeeds is how many simulated runs a measured one is compared with: enough to tell what chance does.
+const demoSeeds = 5
+
+// demoScenarioFlags are the flags of playing scenarios, as typed.
+type demoScenarioFlags struct {
+	files     []string
+	contender string
+	peak      float64
+	agree     bool
+}
+
+func (f *demoScenarioFlags) group() flagGroup {
+	g := group("Scenarios")
+	g.StringSliceVar(&f.files, "scenario", nil,
+		"instead of the script, play scenarios on real sockets, one after the other: files, or names that weir simulate --list has")
+	g.StringVar(&f.contender, "contender", demo.DefaultContender, "how the agents balance: weir, hazl, random or one of static-*")
+	g.Float64Var(&f.peak, "peak", 0,
+		"make requests rarer and longer until all clients together send at most this many per second (0: 1000)")
+	g.BoolVar(&f.agree, "agree", true, "compare with the simulator; the exit status is 1 if they do not agree")
+	return g
+}
+
+// errDisagree means that what was measured is not what was simulated.
+var errDisagree = errors.New("what was measured is not what was simulated")
+
+// run plays the scenarios and prints what was measured beside what was simulated.
+func (f *demoScenarioFlags) run(c *cobra.Command, o demo.PlayOptions, output string) error {
+	switch output {
+	case "table", "markdown", "json", "yaml":
+	default:
+		return fmt.Errorf("--output=%s: want table, markdown, json or yaml", output)
+	}
+	if output == "markdown" && !f.agree {
+		return errors.New("--output=markdown is the table of what agrees: want --agree")
+	}
+	if f.peak < 0 {
+		return fmt.Errorf("--peak=%v: want more than 0", f.peak)
+	}
+	way, err := contender.Named(f.contender)
+	if err != nil {
+		return err
+	}
+	if o.Player, err = demo.PlayerFor(way.Name, way.Mode); err != nil {
+		return err
+	}
+	all, err := f.read(o.Player)
+	if err != nil {
+		return err
+	}
+	c.SilenceUsage = true
+	out := c.OutOrStdout()
+	o.Progress = demo.NewDisplay(os.Stderr)
+	if output == "markdown" {
+		if _, err := fmt.Fprintln(out, demo.MarkdownHead); err != nil {
+			return err
+		}
+	}
+	var runs []demo.Agreement
+	for _, sc := range all {
+		measured, err := demo.Play(c.Context(), sc, o)
+		if err != nil {
+			return fmt.Errorf("play %s: %w", sc.Name, err)
+		}
+		var simulated []*sim.Result
+		if f.agree {
+			if simulated, err = simulateSeeds(sc, o.Player); err != nil {
+				return err
+			}
+		}
+		a := demo.Agree(measured, simulated)
+		runs = append(runs, a)
+		if err := printAgreement(out, &a, output); err != nil {
+			return err
+		}
+	}
+	return conclude(out, runs, output)
+}
+
+// read gives the scenarios, made so that this machine can play them.
+//
+// Errors: of all that cannot be read or played.
+func (f *demoScenarioFlags) read(p demo.Player) ([]*scenario.Scenario, error) {
+	var (
+		all  []*scenario.Scenario
+		errs []error
+	)
+	for _, name := range f.files {
+		sc, err := readDemoScenario(name)
+		if err == nil {
+			err = demo.Playable(sc, p)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, demo.Fit(sc, demo.FitOptions{Rate: f.peak}))
+	}
+	return all, errors.Join(errs...)
+}
+
+// readDemoScenario reads a standard scenario by its name, or a file.
+func readDemoScenario(name string) (*scenario.Scenario, error) {
+	const ending = ".txtar"
+	if slices.Contains(scenarios.Names(), name) {
+		text, err := scenarios.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		return scenario.Parse(name+ending, text)
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) && filepath.Ext(name) == "" {
+		return nil, fmt.Errorf("no scenario %q: want a file, or one of %s", name, strings.Join(scenarios.Names(), ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read scenario: %w", err)
+	}
+	return scenario.Parse(name, text)
+}
+
+// simulateSeeds plays the scenario in the simulator.
+func simulateSeeds(sc *scenario.Scenario, p demo.Player) ([]*sim.Result, error) {
+	var results []*sim.Result
+	for seed := range uint64(demoSeeds) {
+		r, err := sim.Run(sim.Options{Scenario: sc, Contender: p.Simulated(), Seed: seed + 1})
+		if err != nil {
+			return nil, fmt.Errorf("simulate %s: %w", sc.Name, err)
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// printAgreement prints one run as text, if text is wanted.
+func printAgreement(w io.Writer, a *demo.Agreement, output string) error {
+	var err error
+	switch output {
+	case "markdown":
+		_, err = fmt.Fprintln(w, a.Markdown())
+	case "table":
+		_, err = fmt.Fprintln(w, strings.Join(append(a.Lines(), ""), "\n"))
+	default: // at the end
+	}
+	return err
+}
+
+// conclude prints the data that is wanted at the end, and says whether all agree.
+func conclude(w io.Writer, runs []demo.Agreement, output string) error {
+	if output == "json" || output == "yaml" {
+		if err := printData(w, output, struct {
+			Runs []demo.Agreement `json:"runs"`
+		}{runs}); err != nil {
+			return err
+		}
+	}
+	for i := range runs {
+		if !runs[i].Agrees {
+			return errDisagree
+		}
+	}
+	return nil
+}
