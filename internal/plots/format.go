@@ -1,0 +1,161 @@
+package plots
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/score"
+)
+
+// decimals is how many a number of a unit is written with; value is in the unit as it is shown.
+func decimals(u score.Unit, value float64) int {
+	size := math.Abs(value)
+	switch u {
+	case score.Percent:
+		if size >= 99 && size < 100 { // where the nines are counted
+			return 2
+		}
+		return 1
+	case score.Millis:
+		if size >= 100 {
+			return 0
+		}
+		return 1
+	case score.Dollars:
+		if size < 1 {
+			return 3
+		}
+		return 2
+	case score.Ratio:
+		return 2
+	default: // seconds and points
+		return 1
+	}
+}
+
+// scaled is a number as its unit shows it.
+func scaled(u score.Unit, value float64) float64 {
+	if u == score.Percent || u == score.Points {
+		return 100 * value
+	}
+	return value
+}
+
+// number writes a number without its unit.
+func number(u score.Unit, value float64) string {
+	shown := scaled(u, value)
+	return strconv.FormatFloat(shown, 'f', decimals(u, shown), 64)
+}
+
+// half writes the half of a confidence interval, with as many decimals as its mean.
+func half(u score.Unit, mean, half float64) string {
+	return "± " + strconv.FormatFloat(scaled(u, half), 'f', decimals(u, scaled(u, mean)), 64)
+}
+
+// quantity writes a number with its unit.
+func quantity(u score.Unit, value float64) string {
+	switch u {
+	case score.Dollars:
+		return "$" + number(u, value) + "/h"
+	case score.Ratio:
+		return number(u, value) + "×"
+	default:
+		return number(u, value) + " " + string(u)
+	}
+}
+
+// latency writes a time as people say it: 850 µs, 110 ms, 1.5 s.
+func latency(d time.Duration) string {
+	var value float64
+	unit := " s"
+	switch {
+	case d < time.Millisecond:
+		value, unit = float64(d)/float64(time.Microsecond), " µs"
+	case d < time.Second:
+		value, unit = float64(d)/float64(time.Millisecond), " ms"
+	default:
+		value = d.Seconds()
+	}
+	return strconv.FormatFloat(threeDigits(value), 'f', -1, 64) + unit
+}
+
+// threeDigits rounds to three significant digits.
+func threeDigits(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	scale := math.Pow(10, 2-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
+}
+
+// seconds writes a moment of a run: 30 s, 12 min.
+func seconds(d time.Duration) string {
+	if d >= 10*time.Minute && d%time.Minute == 0 {
+		return strconv.FormatFloat(d.Minutes(), 'f', -1, 64) + " min"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+}
+
+// moment is what happens at one time.
+type moment struct {
+	at   time.Duration
+	what []string // short, each once
+	full []string
+}
+
+// moments are the steps of a scenario by time.
+func moments(sc *scenario.Scenario) []moment {
+	var all []moment
+	for i := range sc.Steps {
+		st := &sc.Steps[i]
+		if len(all) == 0 || all[len(all)-1].at != st.At {
+			all = append(all, moment{at: st.At})
+		}
+		m := &all[len(all)-1]
+		if brief := strings.TrimSpace(string(st.Verb) + " " + string(st.Where.Zone)); !slices.Contains(m.what, brief) {
+			m.what = append(m.what, brief)
+		}
+		m.full = append(m.full, describe(st))
+	}
+	return all
+}
+
+// describe is a step in a few words: slow ×10, zone a, endpoints 1 to 3.
+func describe(st *scenario.Step) string {
+	words := string(st.Verb)
+	if st.Factor != 0 {
+		words += " ×" + strconv.FormatFloat(st.Factor, 'f', -1, 64)
+	}
+	if st.Ratio != 0 {
+		words += " " + number(score.Percent, st.Ratio) + " %"
+	}
+	if st.Time != 0 {
+		words += " " + latency(st.Time)
+	}
+	if st.Count != 0 {
+		words += " " + strconv.Itoa(st.Count)
+	}
+	parts := []string{words}
+	if st.Where.Zone != "" {
+		parts = append(parts, "zone "+string(st.Where.Zone))
+	}
+	if st.Where.Cluster != "" {
+		parts = append(parts, "cluster "+st.Where.Cluster)
+	}
+	switch {
+	case st.Where.First != 0 && st.Where.First == st.Where.Last:
+		parts = append(parts, "endpoint "+strconv.Itoa(st.Where.First))
+	case st.Where.First != 0:
+		parts = append(parts, "endpoints "+strconv.Itoa(st.Where.First)+" to "+strconv.Itoa(st.Where.Last))
+	case st.Where.Part != 0:
+		parts = append(parts, number(score.Percent, st.Where.Part)+" % of the endpoints")
+	}
+	if st.Over != 0 {
+		parts = append(parts, "over "+seconds(st.Over))
+	}
+	return strings.Join(parts, ", ")
+}

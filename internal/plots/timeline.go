@@ -1,0 +1,206 @@
+package plots
+
+import (
+	"math"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/weir-lb/weir/internal/sim"
+	"github.com/weir-lb/weir/internal/sim/score"
+)
+
+// timeline is a picture of lines over the time of a run, one for each contender.
+type timeline struct {
+	story  *story
+	head   head
+	legend legend
+	yLabel string
+	at     func(*sim.Point) float64 // not a number: a gap
+	// scale sets the axis for the values that are drawn; infinite when there are none.
+	scale func(axis *plot.Axis, smallest, largest float64)
+}
+
+// spill is how much leaves the zone over time.
+func (s *story) spill() drawing {
+	t := timeline{
+		story:  s,
+		head:   head{"Spill: requests that leave their zone, " + s.who(), title(s.scenario)},
+		legend: legend{heading: s.span("spill")},
+		yLabel: "share of requests",
+		at:     s.spillAt,
+		scale: func(axis *plot.Axis, _, largest float64) {
+			upTo(axis, math.Max(math.Min(largest, 1), 0.05), percent) // below 5 % the noise would look like a storm
+		},
+	}
+	t.entries(score.Percent, func(r *sim.Result) float64 { return 1 - r.Affected.InZone })
+	return t.drawing(spillName, "%s this share of the requests of %s leaves the zone: %s")
+}
+
+// good is how many requests are answered well in time over time.
+func (s *story) good() drawing {
+	t := timeline{
+		story:  s,
+		head:   head{"Good answers: in time and no error, " + s.who(), title(s.scenario)},
+		legend: legend{heading: s.span("good")},
+		yLabel: "share of requests",
+		at:     s.goodAt,
+		scale:  func(axis *plot.Axis, smallest, _ float64) { fractionsFrom(axis, math.Min(smallest, 0.95)) },
+	}
+	t.entries(score.Percent, func(r *sim.Result) float64 { return r.Affected.Good })
+	return t.drawing(goodName, "%s this share of the requests of %s is answered well and in time: %s")
+}
+
+// latency is the 99th percentile over time.
+func (s *story) latency() drawing {
+	who := "all clients"
+	if s.hasOneZone() {
+		who = s.who()
+	}
+	t := timeline{
+		story:  s,
+		head:   head{"Latency: p99 of each second, " + who, title(s.scenario)},
+		legend: legend{heading: s.span("p99")},
+		yLabel: "p99 (logarithmic)",
+		at:     s.p99At,
+		scale:  overLatency,
+	}
+	t.entries(score.Seconds, s.p99)
+	d := t.drawing(latencyName, "%s the slowest 1 %% of the requests of %s take at least: %s")
+	return d
+}
+
+// span names what the numbers of a legend are, and of when.
+func (s *story) span(what string) string {
+	if w := s.scenario.Stress; w.To > w.From {
+		return what + " in the stress"
+	}
+	return what
+}
+
+// entries fills the legend with means over the seeds. Seconds are written as latencies.
+func (t *timeline) entries(u score.Unit, of func(*sim.Result) float64) {
+	for i := range t.story.runs {
+		r := &t.story.runs[i]
+		e := entry{look: r.look, value: r.mean(of)}
+		e.words = quantity(u, e.value)
+		if u == score.Seconds {
+			e.words = latency(asDuration(e.value))
+		}
+		t.legend.entries = append(t.legend.entries, e)
+	}
+}
+
+// drawing is the timeline as a picture. The words are of when, who and what it comes to.
+func (t timeline) drawing(name, words string) drawing {
+	who := t.story.who()
+	if name == latencyName && !t.story.hasOneZone() {
+		who = "all clients"
+	}
+	return drawing{
+		name:   name,
+		alt:    sentence(words, t.story.when(), who, t.legend.conclusion()),
+		width:  fullWidth,
+		height: max(fullHeight, headHeight+t.legend.height()+2*margin),
+		draw:   t.draw,
+	}
+}
+
+// draw draws the picture.
+func (t timeline) draw(c draw.Canvas) {
+	body := t.head.draw(c)
+	if len(t.story.runs) == 0 {
+		note(body, "no results")
+		return
+	}
+	t.legend.draw(draw.Crop(body, body.Max.X-body.Min.X-legendWidth, 0, 0, 0))
+	p := axes("", t.yLabel)
+	overTime(&p.X, t.story.length())
+	smallest, largest := math.Inf(1), math.Inf(-1)
+	for i := range t.story.runs {
+		for j, line := 0, t.story.runs[i].line(); j < len(line); j++ {
+			if v := t.at(&line[j]); !math.IsNaN(v) {
+				smallest, largest = math.Min(smallest, v), math.Max(largest, v)
+			}
+		}
+	}
+	t.scale(&p.Y, smallest, largest)
+	p.Add(paint(t.stress), lines(false, true), paint(t.faults))
+	for _, isOurs := range []bool{false, true} { // ours last, over all others
+		for i := range t.story.runs {
+			if r := &t.story.runs[i]; (r.look.name == favourite) == isOurs {
+				p.Add(t.path(r))
+			}
+		}
+	}
+	if math.IsInf(smallest, 0) {
+		p.Add(paint(func(c draw.Canvas, _ *plot.Plot) { note(c, "no data over time") }))
+	}
+	p.Draw(draw.Crop(body, 0, -legendWidth-2*margin, 0, -14)) // the faults' names stand in the 14
+}
+
+// path is the line of a contender.
+func (t *timeline) path(r *run) plot.Plotter {
+	return paint(func(c draw.Canvas, p *plot.Plot) {
+		trX, trY := p.Transforms(&c)
+		var pieces [][]vg.Point
+		var piece []vg.Point
+		line := r.line()
+		for i := range line {
+			v := t.at(&line[i])
+			if math.IsNaN(v) {
+				if len(piece) > 0 {
+					pieces, piece = append(pieces, piece), nil
+				}
+				continue
+			}
+			piece = append(piece, vg.Point{X: trX(line[i].At.Seconds()), Y: trY(v)})
+		}
+		if len(piece) > 0 {
+			pieces = append(pieces, piece)
+		}
+		for _, piece := range pieces {
+			if len(piece) == 1 { // a second between two gaps would have no length
+				piece = append(piece, piece[0].Add(vg.Point{X: 1}))
+			}
+			c.StrokeLines(r.look.line(), piece)
+		}
+	})
+}
+
+// stress shades the time that counts.
+func (t *timeline) stress(c draw.Canvas, p *plot.Plot) {
+	w := t.story.scenario.Stress
+	if w.To <= w.From {
+		return
+	}
+	trX, _ := p.Transforms(&c)
+	left := trX(w.From.Seconds())
+	right := trX(math.Min(w.To.Seconds(), p.X.Max))
+	c.FillPolygon(shade(), []vg.Point{{X: left, Y: c.Min.Y}, {X: right, Y: c.Min.Y}, {X: right, Y: c.Max.Y}, {X: left, Y: c.Max.Y}})
+}
+
+// faults marks the steps of the scenario, with names as far as there is room for them.
+func (t *timeline) faults(c draw.Canvas, p *plot.Plot) {
+	trX, _ := p.Transforms(&c)
+	style := muted(plain(9.5))
+	thin := draw.LineStyle{Color: rgb(0x9a9a9a), Width: 0.7, Dashes: []vg.Length{1, 2}}
+	free := c.Min.X - margin // up to where names stand
+	for _, m := range moments(t.story.scenario) {
+		if m.at.Seconds() > p.X.Max {
+			continue
+		}
+		x := trX(m.at.Seconds())
+		c.StrokeLine2(thin, x, c.Min.Y, x, c.Max.Y+3)
+		words := fit(style, strings.Join(m.what, ", "), 110)
+		start := min(max(x-style.Width(words)/2, c.Min.X), c.Max.X+margin-style.Width(words))
+		if start < free {
+			continue
+		}
+		write(c, aligned(style, text.XLeft), vg.Point{X: start, Y: c.Max.Y + 9}, words)
+		free = start + style.Width(words) + 6
+	}
+}
