@@ -41,7 +41,7 @@ func (s *scores) cost() drawing {
 		name:   costName,
 		alt:    sentence("cost while the stress is on: %s. Success: %s", spent.conclusion(), answered.conclusion()),
 		width:  fullWidth,
-		height: max(fullHeight, headHeight+margin+axisHeight+14+vg.Length(len(s.rows))*rowHeight),
+		height: max(leastHeight, headHeight+margin+axisHeight+14+vg.Length(len(s.rows))*rowHeight),
 		draw:   func(c draw.Canvas) { s.drawCost(h.draw(c)) },
 	}
 }
@@ -82,7 +82,7 @@ func (s *scores) panel(c draw.Canvas, key, label string) {
 	unit := score.Dollars
 	if key == successKey {
 		unit = score.Percent
-		fractionsFrom(&p.X, smallest)
+		fractionsFrom(&p.X, math.Min(smallest, 0.99), 4)
 	} else {
 		upTo(&p.X, largest, dollars)
 	}

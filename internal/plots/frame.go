@@ -25,6 +25,7 @@ type drawing struct {
 const (
 	fullWidth   = 600
 	fullHeight  = 300
+	leastHeight = 160 // of a picture whose height depends on its rows
 	margin      = 8
 	headHeight  = 42 // title and subtitle
 	legendWidth = 192
@@ -41,7 +42,7 @@ const disclaimer = "simulation, not a measurement"
 // draw writes the head and returns what is left below it.
 func (h head) draw(c draw.Canvas) draw.Canvas {
 	c.SetColor(rgb(0xffffff))
-	c.Fill(c.Rectangle.Path())
+	c.Fill(c.Path())
 	inner := draw.Crop(c, margin, -margin, margin, -margin)
 	width := inner.Max.X - inner.Min.X
 	big, small := bold(titleSize), muted(plain(smallSize))
@@ -73,21 +74,9 @@ func (l *legend) height() vg.Length { return vg.Length(len(l.entries)+1) * entry
 // sorted are the entries, the largest value first.
 func (l *legend) sorted() []entry {
 	entries := slices.Clone(l.entries)
-	slices.SortStableFunc(entries, func(a, b entry) int {
-		if math.IsNaN(a.value) || math.IsNaN(b.value) {
-			return boolOrder(math.IsNaN(a.value)) - boolOrder(math.IsNaN(b.value))
-		}
-		return cmp.Compare(b.value, a.value)
-	})
+	// Compare puts what is not a number below all numbers, so that it comes last.
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(b.value, a.value) })
 	return entries
-}
-
-// boolOrder puts true after false.
-func boolOrder(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // draw writes the legend at the top of a canvas.

@@ -25,7 +25,8 @@ const (
 	axisHeight  = 36  // below
 )
 
-// mostLoad is where the axis of loads ends: what is overloaded threefold is not told from worse by length, but by its number.
+// mostLoad is where the axis of loads ends: what is overloaded threefold is not told from worse by length, but by its
+// number.
 const mostLoad = 3
 
 // band is the endpoints of a zone.
@@ -95,7 +96,7 @@ func (s *story) load() drawing {
 		name:   loadName,
 		alt:    sentence("%s the busiest second of any endpoint brings this many times what it can do: %s", s.when(), l.conclusion()),
 		width:  fullWidth,
-		height: max(fullHeight, headHeight+margin+axisHeight+20+down),
+		height: max(leastHeight, headHeight+margin+axisHeight+20+down),
 		draw:   func(c draw.Canvas) { drawLoads(h.draw(c), rows, down) },
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how a contender is drawn in every picture: it tells by colour, and without colours by its dashes and its shape.
+// look is how a contender is drawn in every picture: it tells by colour, and without colours by its dashes and its
+// shape.
 type look struct {
 	name, title string
 	color       color.RGBA
@@ -26,7 +27,7 @@ const favourite = "weir"
 
 // rgb is an opaque colour.
 func rgb(hex uint32) color.RGBA {
-	return color.RGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff} //nolint:gosec // the low bytes are meant.
+	return color.RGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff} //nolint:gosec // bytes are meant.
 }
 
 // Colours that are no contender's.
@@ -83,8 +84,8 @@ func shapes() []shape {
 	}
 }
 
-// palette is Okabe and Ito's of 2008, which people with any of the common colour blindnesses can tell apart. Its blue is the
-// favourite's; its yellow is left out, as it is too pale for a line on white, and a grey stands in.
+// palette is Okabe and Ito's of 2008, which people with any of the common colour blindnesses can tell apart. Its blue
+// is the favourite's; its yellow is left out, as it is too pale for a line on white, and a grey stands in.
 func palette() []color.RGBA {
 	return []color.RGBA{
 		rgb(0xe69f00), rgb(0x56b4e9), rgb(0x009e73), rgb(0xd55e00), rgb(0xcc79a7), rgb(0x000000), rgb(0x8c8c8c),

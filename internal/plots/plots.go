@@ -1,7 +1,8 @@
 // Package plots draws a comparison: pictures as PNG, and one HTML page that needs nothing but itself.
 //
-// Each picture has one function that draws it on a canvas; PNG hands it a raster, Page an SVG, so that both show the same.
-// The same Report gives the same bytes. It computes no figure of its own but means over seeds of what the results hold.
+// Each picture has one function that draws it on a canvas; PNG hands it a raster, Page an SVG, so that both show the
+// same. The same Report gives the same bytes. It computes no figure of its own but means over seeds of what the results
+// hold.
 package plots
 
 import (
@@ -51,8 +52,8 @@ func Names() []string {
 	return []string{spillName, goodName, latencyName, loadName, costName, tradeoffName}
 }
 
-// PNG draws the pictures of a scenario, in the order of Names. The empty name stands for all scenarios together, of which
-// there is the cost and the trade-off.
+// PNG draws the pictures of a scenario, in the order of Names. The empty name stands for all scenarios together, of
+// which there is the cost and the trade-off.
 //
 // Errors: a scenario that is not in the report.
 func PNG(r Report, name string) ([]Picture, error) {

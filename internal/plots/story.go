@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -165,17 +166,26 @@ func (s *story) when() string {
 	return "In this run"
 }
 
-// isAffected tells whether the stress is about a zone's clients.
-func (s *story) isAffected(zone topology.Zone) bool { return slices.Contains(s.affected, zone) }
-
-// spillAt is the share of the affected clients' requests that left their zone in a second; not a number: none was taken.
-func (s *story) spillAt(p *sim.Point) float64 {
-	var crossed, answered int64
-	for i := range p.Zones {
-		if z := &p.Zones[i]; s.isAffected(z.Zone) {
-			crossed += z.Crossed
-			answered += z.Answered
+// zones are what the affected clients saw in some seconds.
+func (s *story) zones(points []sim.Point) iter.Seq[*sim.ZonePoint] {
+	return func(yield func(*sim.ZonePoint) bool) {
+		for i := range points {
+			for j := range points[i].Zones {
+				z := &points[i].Zones[j]
+				if slices.Contains(s.affected, z.Zone) && !yield(z) {
+					return
+				}
+			}
 		}
+	}
+}
+
+// spillAt is the share of the affected clients' requests that left their zone; not a number: none was taken.
+func (s *story) spillAt(points []sim.Point) float64 {
+	var crossed, answered int64
+	for z := range s.zones(points) {
+		crossed += z.Crossed
+		answered += z.Answered
 	}
 	if answered == 0 {
 		return math.NaN()
@@ -183,14 +193,12 @@ func (s *story) spillAt(p *sim.Point) float64 {
 	return float64(crossed) / float64(answered)
 }
 
-// goodAt is the share of the affected clients' requests of a second that were good; not a number: there were none.
-func (s *story) goodAt(p *sim.Point) float64 {
+// goodAt is the share of the affected clients' requests that were good; not a number: there were none.
+func (s *story) goodAt(points []sim.Point) float64 {
 	var good, requests int64
-	for i := range p.Zones {
-		if z := &p.Zones[i]; s.isAffected(z.Zone) {
-			good += z.Good
-			requests += z.Requests
-		}
+	for z := range s.zones(points) {
+		good += z.Good
+		requests += z.Requests
 	}
 	if requests == 0 {
 		return math.NaN()
@@ -198,19 +206,20 @@ func (s *story) goodAt(p *sim.Point) float64 {
 	return float64(good) / float64(requests)
 }
 
-// hasOneZone tells whether the stress is about a single zone among others: then its own p99 is drawn, otherwise that of all
-// clients, as percentiles of zones do not add up.
+// hasOneZone tells whether the stress is about a single zone among others: then its own p99 is drawn, otherwise that of
+// all clients, as percentiles of zones do not add up.
 func (s *story) hasOneZone() bool { return len(s.affected) == 1 && len(s.scenario.Clients) > 1 }
 
-// p99At is the 99th percentile of a second in seconds; not a number: there were no requests.
-func (s *story) p99At(p *sim.Point) float64 {
-	p99 := p.P99
+// p99At is the 99th percentile in seconds, of the worst of the points; not a number: there were no requests.
+func (s *story) p99At(points []sim.Point) float64 {
+	var p99 time.Duration
 	if s.hasOneZone() {
-		p99 = 0
-		for i := range p.Zones {
-			if s.isAffected(p.Zones[i].Zone) {
-				p99 = p.Zones[i].P99
-			}
+		for z := range s.zones(points) {
+			p99 = max(p99, z.P99)
+		}
+	} else {
+		for i := range points {
+			p99 = max(p99, points[i].P99)
 		}
 	}
 	if p99 <= 0 {

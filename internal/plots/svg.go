@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// svg is a canvas that writes SVG to be put into a page. Coordinates are rounded to a tenth of a point and relative, and
-// fonts are left to the page: a third of the bytes that a file of its own would need.
+// svg is a canvas that writes SVG to be put into a page. Coordinates are rounded to a tenth of a point and relative,
+// and fonts are left to the page: a third of the bytes that a file of its own would need.
 //
 // It draws what this package draws: straight lines, arcs, text. Images panic.
 type svg struct {
@@ -196,7 +196,11 @@ func (s *svg) data(path vg.Path) []byte {
 		case vg.LineComp:
 			to("l", c.Pos.X.Points(), c.Pos.Y.Points())
 		case vg.ArcComp:
-			arc(c, i == 0, to)
+			start := "l"
+			if i == 0 {
+				start = "M"
+			}
+			arc(c, start, to)
 		case vg.CurveComp:
 			panic("plots: a curve on a canvas of lines")
 		case vg.CloseComp:
@@ -206,19 +210,16 @@ func (s *svg) data(path vg.Path) []byte {
 	return d.Bytes()
 }
 
-// arc goes along an arc in two halves, as SVG cannot say a full circle at once; y grows downwards there.
-func arc(c *vg.PathComp, first bool, to func(command string, x, y float64)) {
+// arc goes to the start of an arc and along it in two halves, as SVG cannot say a full circle at once; y grows
+// downwards there.
+func arc(c *vg.PathComp, start string, to func(command string, x, y float64)) {
 	radius := c.Radius.Points()
 	place := func(angle float64) (x, y float64) {
 		sin, cos := math.Sincos(angle)
 		return c.Pos.X.Points() + radius*cos, c.Pos.Y.Points() + radius*sin
 	}
 	x, y := place(c.Start)
-	if first {
-		to("M", x, y)
-	} else {
-		to("l", x, y)
-	}
+	to(start, x, y)
 	sweep := 0
 	if c.Angle < 0 {
 		sweep = 1

@@ -49,8 +49,9 @@ func upTo(axis *plot.Axis, largest float64, label func(float64) string) {
 	axis.Tick.Marker = ladder(axis.Min, axis.Max, s, label)
 }
 
-// fractionsFrom sets an axis of a fraction that is best at 1: from a round number below the smallest value.
-func fractionsFrom(axis *plot.Axis, smallest float64) {
+// fractionsFrom sets an axis of a fraction that is best at 1, with at most that many steps: from a round number below
+// the smallest value.
+func fractionsFrom(axis *plot.Axis, smallest float64, most int) {
 	axis.Min, axis.Max = 0, 1
 	for _, floor := range []float64{0.99, 0.95, 0.9, 0.8, 0.5} {
 		if smallest >= floor {
@@ -58,7 +59,7 @@ func fractionsFrom(axis *plot.Axis, smallest float64) {
 			break
 		}
 	}
-	axis.Tick.Marker = ladder(axis.Min, 1, step(1-axis.Min, 5), percent)
+	axis.Tick.Marker = ladder(axis.Min, 1, step(1-axis.Min, most), percent)
 }
 
 // percent writes a fraction as a tick.
@@ -79,7 +80,15 @@ func overTime(axis *plot.Axis, length time.Duration) {
 	}
 	per := unit.Seconds()
 	axis.Label.Text = "time since the start (" + name + ")"
-	axis.Tick.Marker = ladder(0, axis.Max, per*step(axis.Max/per, 10), func(v float64) string { return short(v / per) })
+	steps := step(axis.Max/per, 10)
+	if unit == time.Hour && axis.Max <= 48*per { // parts of a day
+		for _, steps = range []float64{1, 2, 3, 6} {
+			if axis.Max/per <= 10*steps {
+				break
+			}
+		}
+	}
+	axis.Tick.Marker = ladder(0, axis.Max, per*steps, func(v float64) string { return short(v / per) })
 }
 
 // logTicks are at 1, 2 and 5 times the powers of ten.

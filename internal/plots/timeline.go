@@ -1,7 +1,10 @@
 package plots
 
 import (
+	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -19,9 +22,18 @@ type timeline struct {
 	head   head
 	legend legend
 	yLabel string
-	at     func(*sim.Point) float64 // not a number: a gap
+	at     func([]sim.Point) float64 // of some seconds in a row; not a number: a gap
 	// scale sets the axis for the values that are drawn; infinite when there are none.
 	scale func(axis *plot.Axis, smallest, largest float64)
+}
+
+// mostPoints is how many points a line has at most: about one for each point of the picture's width. Longer runs are
+// drawn by several seconds together.
+const mostPoints = 400
+
+// stretches divides a line into parts of equal length, one for each point that is drawn.
+func stretches(line []sim.Point) iter.Seq[[]sim.Point] {
+	return slices.Chunk(line, max(1, (len(line)+mostPoints-1)/mostPoints))
 }
 
 // spill is how much leaves the zone over time.
@@ -48,7 +60,7 @@ func (s *story) good() drawing {
 		legend: legend{heading: s.span("good")},
 		yLabel: "share of requests",
 		at:     s.goodAt,
-		scale:  func(axis *plot.Axis, smallest, _ float64) { fractionsFrom(axis, math.Min(smallest, 0.95)) },
+		scale:  func(axis *plot.Axis, smallest, _ float64) { fractionsFrom(axis, math.Min(smallest, 0.95), 5) },
 	}
 	t.entries(score.Percent, func(r *sim.Result) float64 { return r.Affected.Good })
 	return t.drawing(goodName, "%s this share of the requests of %s is answered well and in time: %s")
@@ -62,7 +74,7 @@ func (s *story) latency() drawing {
 	}
 	t := timeline{
 		story:  s,
-		head:   head{"Latency: p99 of each second, " + who, title(s.scenario)},
+		head:   head{"Latency: p99 of " + s.resolution() + ", " + who, title(s.scenario)},
 		legend: legend{heading: s.span("p99")},
 		yLabel: "p99 (logarithmic)",
 		at:     s.p99At,
@@ -71,6 +83,19 @@ func (s *story) latency() drawing {
 	t.entries(score.Seconds, s.p99)
 	d := t.drawing(latencyName, "%s the slowest 1 %% of the requests of %s take at least: %s")
 	return d
+}
+
+// resolution names what a point of the latency is of.
+func (s *story) resolution() string {
+	for i := range s.runs {
+		for points := range stretches(s.runs[i].line()) {
+			if len(points) > 1 {
+				return fmt.Sprintf("the worst second of each %d", len(points))
+			}
+			break
+		}
+	}
+	return "each second"
 }
 
 // span names what the numbers of a legend are, and of when.
@@ -121,8 +146,8 @@ func (t timeline) draw(c draw.Canvas) {
 	overTime(&p.X, t.story.length())
 	smallest, largest := math.Inf(1), math.Inf(-1)
 	for i := range t.story.runs {
-		for j, line := 0, t.story.runs[i].line(); j < len(line); j++ {
-			if v := t.at(&line[j]); !math.IsNaN(v) {
+		for points := range stretches(t.story.runs[i].line()) {
+			if v := t.at(points); !math.IsNaN(v) {
 				smallest, largest = math.Min(smallest, v), math.Max(largest, v)
 			}
 		}
@@ -148,16 +173,15 @@ func (t *timeline) path(r *run) plot.Plotter {
 		trX, trY := p.Transforms(&c)
 		var pieces [][]vg.Point
 		var piece []vg.Point
-		line := r.line()
-		for i := range line {
-			v := t.at(&line[i])
+		for points := range stretches(r.line()) {
+			v := t.at(points)
 			if math.IsNaN(v) {
 				if len(piece) > 0 {
 					pieces, piece = append(pieces, piece), nil
 				}
 				continue
 			}
-			piece = append(piece, vg.Point{X: trX(line[i].At.Seconds()), Y: trY(v)})
+			piece = append(piece, vg.Point{X: trX(points[0].At.Seconds()), Y: trY(v)})
 		}
 		if len(piece) > 0 {
 			pieces = append(pieces, piece)

@@ -47,7 +47,7 @@ func (s *scores) drawTradeoff(c draw.Canvas, l legend) {
 		}
 	}
 	upTo(&p.X, most, dollars)
-	fractionsFrom(&p.Y, worst)
+	fractionsFrom(&p.Y, worst, 5)
 	p.Add(lines(true, true), paint(func(c draw.Canvas, p *plot.Plot) {
 		for i := range s.rows {
 			s.mark(c, p, &s.rows[i])

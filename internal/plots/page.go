@@ -1,0 +1,220 @@
+package plots
+
+import (
+	_ "embed" // for the page
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/score"
+)
+
+//go:embed page.html
+var pageText string
+
+// page is what the template is filled with.
+type page struct {
+	Title       string
+	Summary     string
+	Disclaimer  string
+	Contenders  []pageContender
+	Overall     *pageTable // nil: there is no board
+	Figures     []pageFigure
+	Scenarios   []pageScenario
+	Assumptions []string
+}
+
+// pageContender is a line of the list of who is compared.
+type pageContender struct{ Name, Title, Source string }
+
+// pageScenario is a section.
+type pageScenario struct {
+	ID      string
+	Name    string
+	Title   string
+	About   []string // paragraphs
+	Steps   []pageStep
+	Table   *pageTable // nil: the board has none
+	Figures []pageFigure
+}
+
+// pageStep is a moment of a scenario.
+type pageStep struct{ At, What string }
+
+// pageFigure is a picture.
+type pageFigure struct {
+	ID      string
+	Caption string
+	SVG     template.HTML
+}
+
+// pageTable is a table of the board.
+type pageTable struct {
+	Caption string
+	Columns []pageColumn
+	Rows    []pageRow
+}
+
+// pageColumn is the head of a column.
+type pageColumn struct {
+	Title, Unit string
+	Better      string // in words; empty: neither direction is
+}
+
+// pageRow is a contender.
+type pageRow struct {
+	Title  string
+	IsOurs bool
+	Cells  []pageCell
+}
+
+// pageCell is a number.
+type pageCell struct {
+	Number string // "never" or a dash when no seed had one
+	Half   string // with ±; empty with one seed
+	Known  string // "2 of 3 seeds" when not all had it
+	IsBest bool
+}
+
+// Page writes the report as one HTML file that needs no network, no script and no other file.
+//
+// Errors: those of the writer.
+func Page(w io.Writer, r Report) error {
+	text, err := template.New("page").Parse(pageText)
+	if err != nil {
+		panic(fmt.Sprintf("plots: the page's own template: %v", err)) // every test of the page would see it
+	}
+	if err := text.Execute(w, r.page()); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// page fills in everything.
+func (r Report) page() page {
+	looks := r.looks()
+	p := page{
+		Title: fmt.Sprintf("%s in %s", count(len(r.Contenders), "way")+" to balance", count(len(r.Scenarios), "scenario")),
+		// The words are the same as on each picture, but begin a sentence here.
+		Disclaimer:  strings.ToUpper(disclaimer[:1]) + disclaimer[1:] + ".",
+		Assumptions: r.Assumptions,
+	}
+	if len(r.Scenarios) == 1 {
+		p.Title = count(len(r.Contenders), "way") + " to balance: " + title(r.Scenarios[0])
+	}
+	p.Summary = r.summary()
+	for i, l := range looks {
+		p.Contenders = append(p.Contenders, pageContender{Name: l.name, Title: l.title, Source: r.Contenders[i].Source})
+	}
+	if r.Board != nil && len(r.Scenarios) > 1 {
+		p.Overall = r.table(&r.Board.Overall, looks)
+		o := r.overall(looks)
+		p.Figures = figures("overall", []drawing{o.cost(), o.tradeoff()})
+	}
+	for i, sc := range r.Scenarios {
+		p.Scenarios = append(p.Scenarios, r.section(sc, fmt.Sprintf("scenario-%d", i+1), looks))
+	}
+	return p
+}
+
+// summary says what was compared and how often.
+func (r Report) summary() string {
+	names := make([]string, 0, len(r.Contenders))
+	for _, l := range r.looks() {
+		names = append(names, l.title)
+	}
+	seeds := map[uint64]bool{}
+	for _, result := range r.Results {
+		seeds[result.Seed] = true
+	}
+	words := fmt.Sprintf("Compared: %s. Each ran with %s of random numbers, the same for all.", strings.Join(names, "; "), count(len(seeds), "seed"))
+	if len(seeds) > 1 {
+		words += " Numbers are means over the seeds, ± is half of the 95 % confidence interval, and what is drawn over time and by endpoint is of one seed."
+	}
+	return words
+}
+
+// section is all of one scenario.
+func (r Report) section(sc *scenario.Scenario, id string, looks []look) pageScenario {
+	s := pageScenario{ID: id, Name: sc.Name, Title: title(sc)}
+	for paragraph := range strings.SplitSeq(sc.About, "\n\n") {
+		if trimmed := strings.TrimSpace(paragraph); trimmed != "" {
+			s.About = append(s.About, trimmed)
+		}
+	}
+	for _, m := range moments(sc) {
+		s.Steps = append(s.Steps, pageStep{At: seconds(m.at), What: strings.Join(m.full, "; ")})
+	}
+	if r.Board != nil {
+		i := slices.IndexFunc(r.Board.Tables, func(t score.Table) bool { return t.Scenario == sc.Name })
+		if i >= 0 {
+			s.Table = r.table(&r.Board.Tables[i], looks)
+		}
+	}
+	told := r.story(sc, looks)
+	s.Figures = figures(id, told.drawings())
+	return s
+}
+
+// figures draws pictures for the page.
+func figures(section string, drawings []drawing) []pageFigure {
+	all := make([]pageFigure, 0, len(drawings))
+	for i := range drawings {
+		d := &drawings[i]
+		all = append(all, pageFigure{
+			ID:      section + "-" + d.name,
+			Caption: d.alt,
+			SVG:     template.HTML(d.svg()), //nolint:gosec // svg escapes all text that it writes.
+		})
+	}
+	return all
+}
+
+// table writes the numbers of a table.
+func (r Report) table(t *score.Table, looks []look) *pageTable {
+	p := &pageTable{Caption: "While the stress is on. ★: nobody is better beyond noise, and somebody is worse."}
+	for i := range r.Board.Measures {
+		m := &r.Board.Measures[i]
+		c := pageColumn{Title: m.Title, Unit: string(m.Unit)}
+		switch m.Better {
+		case score.Higher:
+			c.Better = "higher is better"
+		case score.Lower:
+			c.Better = "lower is better"
+		case score.Neither:
+		}
+		p.Columns = append(p.Columns, c)
+	}
+	s := r.scores(t, looks)
+	for i := range s.rows {
+		row := pageRow{Title: s.rows[i].look.title, IsOurs: s.rows[i].look.name == favourite}
+		for j := range r.Board.Measures {
+			row.Cells = append(row.Cells, r.cell(&s.rows[i], j))
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return p
+}
+
+// cell writes a number of a row.
+func (r Report) cell(row *scoreRow, column int) pageCell {
+	m := &r.Board.Measures[column]
+	if column >= len(row.cells) || row.cells[column].Known == 0 {
+		if m.Unit == score.Seconds { // a time that something took
+			return pageCell{Number: "never"}
+		}
+		return pageCell{Number: "–"}
+	}
+	from := row.cells[column]
+	c := pageCell{Number: number(m.Unit, from.Mean), IsBest: from.Best}
+	if from.Half > 0 {
+		c.Half = half(m.Unit, from.Mean, from.Half)
+	}
+	if from.Known < r.Board.Seeds {
+		c.Known = fmt.Sprintf("%d of %s", from.Known, count(r.Board.Seeds, "seed"))
+	}
+	return c
+}
