@@ -1,0 +1,144 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim"
+	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/score"
+)
+
+// TodayName is the strategy that Today makes.
+const TodayName = "today"
+
+// Today is how a service of that mode is balanced without anybody's help: by kube-proxy, which follows the hints of the
+// mode and nothing else.
+func Today(mode topology.Mode) (contender.Contender, error) {
+	name := "static-same-zone"
+	switch mode {
+	case topology.ModeAuto:
+		name = "static-auto"
+	case topology.ModeBalanced:
+		name = "static-balanced"
+	case topology.ModeDisabled, topology.ModeUnset:
+		name = "random"
+	case topology.ModePreferSameZone, topology.ModePreferClose, topology.ModePreferSameNode:
+	}
+	c, err := contender.Named(name)
+	if err != nil {
+		return c, err
+	}
+	if mode != topology.ModeUnset {
+		c.Mode = mode
+	}
+	c.Name, c.Title = TodayName, fmt.Sprintf("kube-proxy, %s", c.Mode)
+	return c, nil
+}
+
+// inMode gives c for a service with another mode.
+func inMode(c *contender.Contender, mode topology.Mode) (contender.Contender, error) {
+	if c.Name == TodayName {
+		return Today(mode)
+	}
+	other := *c
+	other.Mode = mode
+	return other, nil
+}
+
+// Figures are what a service's operator wants to know, means over all seeds.
+type Figures struct {
+	InZone          float64 `json:"inZone"`          // fraction of the requests
+	Success         float64 `json:"success"`         // likewise
+	P99             float64 `json:"p99Milliseconds"` // of all clients
+	PeakLoad        float64 `json:"peakLoad"`        // of the busiest endpoint in a second; above 1 its queue grows
+	DollarsPerMonth float64 `json:"dollarsPerMonth"` // of bytes that cross zones, 730 hours
+}
+
+func figuresOf(results []*sim.Result) Figures {
+	var f Figures
+	n := float64(len(results))
+	for _, r := range results {
+		f.InZone += r.Window.InZone / n
+		f.Success += r.Window.Success / n
+		f.P99 += r.Window.P99.Seconds() * 1000 / n
+		f.PeakLoad += r.PeakLoad / n
+		f.DollarsPerMonth += score.PerMonth(r.Window.Dollars) / n
+	}
+	return f
+}
+
+// Answer is what one question comes to with one strategy.
+type Answer struct {
+	Question string  `json:"question"`
+	Title    string  `json:"title"`
+	Strategy string  `json:"strategy"`
+	Before   Figures `json:"before"` // as it is now
+	After    Figures `json:"after"`
+}
+
+// Inquiry is what Ask is to find out.
+type Inquiry struct {
+	Base       *scenario.Scenario // the service as it is
+	Questions  []Question
+	Strategies []contender.Contender
+	Run        Options // what is not above; its Scenarios and Contenders are ignored
+}
+
+// Ask answers all questions with all strategies. The answers are in the order of the questions, for each in that of the
+// strategies.
+func Ask(ctx context.Context, in Inquiry) ([]Answer, error) {
+	if len(in.Questions) == 0 {
+		return nil, errors.New("nothing is asked")
+	}
+	plan, err := in.jobs()
+	if err != nil {
+		return nil, err
+	}
+	o := in.Run.withDefaults()
+	results, err := o.run(ctx, o.repeat(plan))
+	if err != nil {
+		return nil, err
+	}
+	of := func(question, strategy int) []*sim.Result {
+		first := (question*len(in.Strategies) + strategy) * o.Seeds
+		return results[first : first+o.Seeds]
+	}
+	answers := make([]Answer, 0, len(plan))
+	for q := range in.Questions {
+		for s := range in.Strategies {
+			answers = append(answers, Answer{
+				Question: in.Questions[q].Name, Title: in.Questions[q].Title, Strategy: in.Strategies[s].Title,
+				Before: figuresOf(of(0, s)), After: figuresOf(of(q+1, s)),
+			})
+		}
+	}
+	return answers, nil
+}
+
+// jobs lists a run with each strategy, as it is and for each question.
+func (in *Inquiry) jobs() ([]Job, error) {
+	var jobs []Job
+	for i := range in.Strategies {
+		jobs = append(jobs, Job{Scenario: in.Base, Contender: &in.Strategies[i]})
+	}
+	for i := range in.Questions {
+		q := &in.Questions[i]
+		sc := q.apply(in.Base)
+		for k := range in.Strategies {
+			c := in.Strategies[k]
+			if q.Mode != topology.ModeUnset {
+				other, err := inMode(&c, q.Mode)
+				if err != nil {
+					return nil, err
+				}
+				c = other
+			}
+			jobs = append(jobs, Job{Scenario: sc, Contender: &c})
+		}
+	}
+	return jobs, nil
+}
