@@ -153,6 +153,13 @@ type Constants struct {
 	OpenFloor float64
 	// CloseTime: what a zone is allowed beyond its use fades in this time
 	CloseTime time.Duration
+	// OutsiderLost: failed answers in a row, and none good, after which a zone is closed: by chance one in 100 million rows
+	// where a request in 500 fails
+	OutsiderLost int64
+	// BarFirst: for so long it is not opened again; twice as long each further time …
+	BarFirst time.Duration
+	// BarMax: … up to this: a probe each half minute costs nothing
+	BarMax time.Duration
 
 	// Shedding (7).
 
@@ -209,6 +216,7 @@ func DefaultConstants() Constants {
 		FirstShare: 0.15, FirstShareFailed: 0.3, Growth: 2,
 		CeilingDip: 0.2, CeilingTime: 4, CeilingRepeats: 2, CeilingForget: 30 * time.Second,
 		OpenFloor: 0.01, CloseTime: 5 * time.Second,
+		OutsiderLost: 3, BarFirst: 2 * time.Second, BarMax: 30 * time.Second, // ours
 
 		ShedHome: 3, ShedOthers: 2, ShedDelivered: 0.97, ShedUp: 0.3, ShedDown: 0.3,
 		ShedMax: 0.9, // ours

@@ -2,6 +2,7 @@ package overflow
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -37,6 +38,7 @@ type zone struct {
 	endpoints float64
 	sensor    sensor
 	window    window
+	lost      int64 // failed answers in a row, since the last good one
 	spill     spill
 	share     float64 // of the demand, since the step before
 	usable    float64 // endpoints
@@ -171,12 +173,21 @@ func (w *weir) measure(m moment, c *Counters) {
 		in := &c.Groups[i]
 		z.usable, z.drained = float64(max(0, in.Usable)), in.Drained
 		z.sensor.step(&w.k, r, in)
+		z.count(in)
 		w.baseline.see(&w.k, &z.window, in)
 	}
 	if !w.home.armed {
 		w.baseline.learn(&w.k, m.dt, &c.Groups[0])
 	}
 	w.openZones()
+}
+
+// count keeps the row of failed answers.
+func (z *zone) count(in *GroupCounters) {
+	z.lost += in.Failed
+	if in.OK > 0 {
+		z.lost, z.spill.pause = 0, 0
+	}
 }
 
 // openZones finds the groups that may be used. Endpoints that sit out and drained zones may not; but if that leaves
@@ -278,7 +289,7 @@ func (w *weir) share(m moment) {
 		return
 	}
 	here.share = 0
-	w.scatter(rest)
+	w.scatter(m, rest)
 }
 
 // growing tells whether some zone of a tier is about to take more of what is over: it is not too hot, and no ceiling of an
@@ -297,9 +308,12 @@ func (w *weir) growing(tier int) bool {
 const unnoticed = 1e-3
 
 // scatter gives a share that has no zone to those that may be used, up to the tier that was reached, by size and inversely
-// by the square of their delay.
-func (w *weir) scatter(share float64) {
-	here := func(z *zone) bool { return z.open && z.name.tier <= w.reach }
+// by the square of their delay. Those that are barred get something only where all are.
+func (w *weir) scatter(m moment, share float64) {
+	here := func(z *zone) bool { return z.open && z.name.tier <= w.reach && m.now >= z.spill.barred }
+	if !slices.ContainsFunc(w.zones, here) {
+		here = func(z *zone) bool { return z.open && z.name.tier <= w.reach }
+	}
 	weigh := func(z *zone) float64 {
 		size := max(z.usable, 1)
 		if d := z.sensor.delay; d > 0 && w.baseline.value > 0 {

@@ -217,3 +217,35 @@ func TestOutsiderThatFailsIsLeftWithinTwoSeconds(t *testing.T) {
 		t.Errorf("b fails everything and has %.3f two seconds later, want 0.05 at most", b)
 	}
 }
+
+// A zone that answers nothing is not even probed with the smallest share all the time.
+func TestDeadOutsiderIsClosedForLongerEachTime(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b")
+	d.run(10 * time.Second)
+	d.fails["a"], d.fails["b"] = 0.4, 1 // slowness alone would come to count as normal
+	var openings []time.Duration
+	used, before := 0, 0.0
+	for range 1200 {
+		d.step()
+		share := d.last.Groups[1].Share
+		if share > 0 {
+			used++
+		}
+		if share > 0 && before == 0 {
+			openings = append(openings, d.now)
+		}
+		before = share
+	}
+	if len(openings) < 4 || used > 240 {
+		t.Fatalf("in two minutes b was opened %d times and used in %d of 1200 steps: want tries, and few of them", len(openings), used)
+	}
+	first, last := openings[1]-openings[0], openings[len(openings)-1]-openings[len(openings)-2]
+	if last < 2*first {
+		t.Errorf("pauses between tries grew from %v to %v only", first, last)
+	}
+	d.fails["b"] = 0
+	d.run(60 * time.Second)
+	if b := d.last.Groups[1].Share; b < 0.1 {
+		t.Errorf("b is well again, a is not, and a minute later b has %.3f", b)
+	}
+}

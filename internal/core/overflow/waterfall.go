@@ -18,6 +18,9 @@ type spill struct {
 	cutAt   time.Duration
 	ceiling float64       // requests per second at which it was too hot; 0: not known
 	heardAt time.Duration // of the last evidence
+
+	barred time.Duration // it is not opened before
+	pause  time.Duration // how long it was barred; 0: it has answered well since
 }
 
 // excess is what home gives away, and what the waterfall compares other zones with.
@@ -40,7 +43,10 @@ func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
 		hot = math.Inf(-1)
 	}
 	s.hot = hot > 0
-	if over > 0 && !s.open && hot <= 0 {
+	if s.open && z.lost >= m.k.OutsiderLost {
+		s.bar(m, z)
+	}
+	if over > 0 && !s.open && hot <= 0 && m.now >= s.barred {
 		s.start(m, z, from)
 	}
 	if !s.open {
@@ -80,19 +86,28 @@ func failing(m moment, s *sensor, from excess) float64 {
 	return max(0, math.Log(tries(s.delivered)/limit))
 }
 
-// start opens a zone with a share that shows how it copes, by its size. One that was too hot not long ago has to begin
-// with the smallest share: where all zones drown, none is to be flooded again and again.
+// start opens a zone with a share that shows how it copes, by its size. One that was too hot not long ago, or that has not
+// answered since it was closed, has to begin with the smallest share: where all zones drown, none is to be flooded again
+// and again.
 func (s *spill) start(m moment, z *zone, from excess) {
 	size := 1.0
 	if from.endpoints > 0 {
 		size = min(1, z.usable/from.endpoints)
 	}
 	share := (m.k.FirstShare + m.k.FirstShareFailed*(1-from.delivered)) * size
-	if s.ceiling > 0 && m.now-s.cutAt < m.k.CeilingForget {
+	if s.pause > 0 || s.ceiling > 0 && m.now-s.cutAt < m.k.CeilingForget {
 		share = min(share, m.k.OpenFloor)
 	}
 	s.open, s.allowed, s.heardAt = true, share*m.demand, m.now
 	s.checked, s.delay = m.now, z.sensor.delay
+}
+
+// bar closes a zone that answers nothing well, for longer each time: even the smallest share of a dead zone is an error
+// in a hundred requests.
+func (s *spill) bar(m moment, z *zone) {
+	s.pause = min(max(2*s.pause, m.k.BarFirst), m.k.BarMax)
+	s.barred = m.now + s.pause
+	s.open, s.allowed, z.lost = false, 0, 0
 }
 
 // retreat cuts a zone that is too hot, once in a feedback interval and not while it is cooling by itself: gently, but to
