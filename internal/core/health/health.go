@@ -176,10 +176,14 @@ type Record struct {
 	served time.Duration // when one was last forgiven, or the endpoint came back
 }
 
-// Observe folds what the endpoint did in the time that elapsed, which ends now, and forgives old pauses when it has
-// served for long enough.
-func (r *Record) Observe(c Config, now, elapsed time.Duration, did Tally) {
-	keep := math.Exp(-elapsed.Seconds() / c.Memory.Seconds())
+// Keep gives the part of what is remembered that is left when so much time has passed.
+func (c Config) Keep(elapsed time.Duration) float64 {
+	return math.Exp(-elapsed.Seconds() / c.Memory.Seconds())
+}
+
+// Observe folds what the endpoint did in the time that ends now, of which Keep says how much it leaves of what was there,
+// and forgives old pauses when it has served for long enough.
+func (r *Record) Observe(c Config, now time.Duration, keep float64, did Tally) {
 	r.Recent = Tally{r.Recent.OK * keep, r.Recent.Failed * keep}.Add(did)
 	if !r.Out && r.Pauses > 0 && now-r.back >= r.paused {
 		r.Pauses = 0

@@ -53,11 +53,11 @@ func TestPausesAreForgivenAfterAsMuchService(t *testing.T) {
 	r.Eject(c, health.ByRules, time.Second, middle) // for 2 s
 	r.Return(10 * time.Second)
 
-	r.Observe(c, 11900*time.Millisecond, time.Second, health.Tally{OK: 1})
+	r.Observe(c, 11900*time.Millisecond, c.Keep(time.Second), health.Tally{OK: 1})
 	if r.Pauses != 2 {
 		t.Errorf("pauses remembered after 1.9 s of service: %d, want 2", r.Pauses)
 	}
-	r.Observe(c, 12*time.Second, time.Second, health.Tally{OK: 1})
+	r.Observe(c, 12*time.Second, c.Keep(time.Second), health.Tally{OK: 1})
 	if r.Pauses != 0 {
 		t.Errorf("pauses remembered after 2 s of service: %d, want 0", r.Pauses)
 	}
@@ -130,7 +130,7 @@ func TestRateRule(t *testing.T) {
 func TestReturnClearsWhatWasHeldAgainstIt(t *testing.T) {
 	c := health.Config{}.WithDefaults()
 	var r health.Record
-	r.Observe(c, time.Second, time.Second, health.Tally{Failed: 9})
+	r.Observe(c, time.Second, c.Keep(time.Second), health.Tally{Failed: 9})
 	r.Eject(c, health.ByRules, time.Second, middle)
 	r.Return(3 * time.Second)
 	if r.Out || r.FailsOften(c, health.Tally{}) {

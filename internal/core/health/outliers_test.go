@@ -34,7 +34,7 @@ func TestOutliersAreForgivenOnePauseForEachInterval(t *testing.T) {
 	}
 	r.Return(100 * time.Second)
 	for at := 101 * time.Second; at <= 120*time.Second; at += time.Second { // two intervals
-		r.Observe(c, at, time.Second, health.Tally{OK: 1})
+		r.Observe(c, at, c.Keep(time.Second), health.Tally{OK: 1})
 	}
 	r.Eject(c, health.ByPolicy, 0, middle)
 	if r.Until != 60*time.Second {

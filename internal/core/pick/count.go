@@ -42,7 +42,11 @@ func (m *member) read() {
 type recent struct{ samples, sum float64 }
 
 // fold adds what was done at a reference latency; keep is the fraction of the old that is kept.
-func (r *recent) fold(d did, ref reference, keep float64) {
+func (r *recent) fold(d *did, ref *reference, keep float64) {
+	if d.ok+d.failed+d.lateOK+d.lateFailed == 0 { // most, in a tick of a client that sends little
+		r.samples, r.sum = r.samples*keep, r.sum*keep
+		return
+	}
 	bad := float64(d.failed + d.lateOK + d.lateFailed)
 	r.samples = r.samples*keep + float64(d.ok) + bad
 	r.sum = r.sum*keep + ref.slowdowns(d.latency, d.ok) + bad*ref.cap
@@ -129,7 +133,10 @@ func (p *Pool) mark(now time.Duration) {
 	anyone := false
 	drains := p.lift(now)
 	for _, m := range p.members {
-		_, m.drained = p.drains[m.target.Zone]
+		m.drained = false
+		if drains {
+			_, m.drained = p.drains[m.target.Zone]
+		}
 		anyone = anyone || !m.drained
 	}
 	for i, g := range p.groups {

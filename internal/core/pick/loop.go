@@ -55,13 +55,14 @@ func (p *Pool) observe(now, elapsed time.Duration) {
 	ref := &p.reference
 	ref.samples, ref.sum = ref.samples*keep, ref.sum*keep
 	for _, m := range p.members {
-		m.read()
-		ref.samples += float64(m.did.ok)
-		ref.sum += m.did.latency.Seconds()
+		if m.read(); m.did.ok > 0 {
+			ref.samples += float64(m.did.ok)
+			ref.sum += m.did.latency.Seconds()
+		}
 	}
 	usual, startsByPolicy := ref.usual(), p.prepared.config.SlowStart != nil
 	for _, m := range p.members {
-		m.recent.fold(m.did, *ref, keep)
+		m.recent.fold(&m.did, ref, keep)
 		prior := usual
 		if now-m.joined < slowStart && !startsByPolicy {
 			prior = newcomerSlowdown * usual

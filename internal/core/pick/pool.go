@@ -68,8 +68,11 @@ func NewPool(o Options) *Pool {
 	if p.options.Strategy == nil {
 		p.options.Strategy = &homeOnly{}
 	}
+	if o.Parallel == 1 {
+		p.shards = 1 // nobody to keep off
+	}
 	// Two for each processor: chance seldom brings two of them to the same one.
-	for p.shards < min(2*o.Parallel, maxShards) {
+	for o.Parallel > 1 && p.shards < min(2*o.Parallel, maxShards) {
 		p.shards *= 2
 	}
 	p.configure(Prepare(o.Config, nil))
@@ -260,6 +263,9 @@ func (p *Pool) Drain(zone topology.Zone, until time.Duration) {
 
 // lift forgets drains whose time has passed and tells whether any is left.
 func (p *Pool) lift(now time.Duration) bool {
+	if len(p.drains) == 0 {
+		return false
+	}
 	maps.DeleteFunc(p.drains, func(_ topology.Zone, until time.Duration) bool { return until <= now })
 	return len(p.drains) > 0
 }

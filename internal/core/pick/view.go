@@ -67,13 +67,21 @@ func (v *view) equal(o *view) bool {
 // sameEndpoints tells whether both routes have the same group with the same endpoints in the same standing.
 func (r *route) sameEndpoints(o *route) bool {
 	return r.group == o.group && r.ring == o.ring && r.revision == o.revision && r.panics == o.panics &&
-		slices.Equal(r.serving, o.serving) && slices.Equal(r.due, o.due) &&
-		slices.Equal(r.everyone, o.everyone) && r.sameWheel(o)
+		sameList(r.serving, o.serving) && sameList(r.due, o.due) &&
+		sameList(r.everyone, o.everyone) && r.sameWheel(o)
+}
+
+// sameList is slices.Equal, and quick when both are the same memory: an unchanged route takes its lists over.
+func sameList(a, b []*endpoint) bool {
+	if len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] {
+		return true
+	}
+	return slices.Equal(a, b)
 }
 
 // sameWheel tells whether a hashing picker of one is good for the other.
 func (r *route) sameWheel(o *route) bool {
-	return r.hashes == o.hashes && r.group == o.group && r.revision == o.revision && slices.Equal(r.covered, o.covered)
+	return r.hashes == o.hashes && r.group == o.group && r.revision == o.revision && sameList(r.covered, o.covered)
 }
 
 // find looks for the previous view's route that is the same in that respect, so that slices and picker need not be made
