@@ -199,7 +199,7 @@ func (s *Simulation) second() {
 		load := v.arrived / float64(s.sc.Server.Workers)
 		v.line = append(v.line, float32(load))
 		v.arrived = 0
-		if v.pod.Phase == fleet.Ready {
+		if v.pod.Phase == fleet.Ready && !v.lost {
 			ready++
 		}
 		if under && v.serves() {
@@ -211,4 +211,7 @@ func (s *Simulation) second() {
 	s.recorder.second(s.now, ready)
 }
 
-func (v *server) serves() bool { return v.pod.Phase == fleet.Ready || v.pod.Phase == fleet.Terminating }
+// serves tells whether requests that arrive are answered, as far as the pod's life is concerned.
+func (v *server) serves() bool {
+	return !v.lost && (v.pod.Phase == fleet.Ready || v.pod.Phase == fleet.Terminating)
+}

@@ -21,11 +21,14 @@ func under(tb testing.TB, st scenario.Step) *scenario.Scenario {
 	return sc
 }
 
-// near compares two fractions.
-func near(tb testing.TB, what string, got, want, by float64) {
+// about is a number, give or take another.
+type about struct{ number, by float64 }
+
+// near compares a fraction with what it should be.
+func near(tb testing.TB, what string, got float64, want about) {
 	tb.Helper()
-	if math.Abs(got-want) > by {
-		tb.Errorf("%s is %v, want %v ± %v", what, got, want, by)
+	if math.Abs(got-want.number) > want.by {
+		tb.Errorf("%s is %v, want %v ± %v", what, got, want.number, want.by)
 	}
 }
 
@@ -93,28 +96,28 @@ func balancesOut(t *testing.T, sc *scenario.Scenario, strategy string) {
 func TestAnEndpointThatHangsCostsTheTimeout(t *testing.T) {
 	t.Parallel()
 	r := run(t, under(t, scenario.Step{Verb: scenario.Hang}), balance(t, "Static"), 1)
-	near(t, "success", r.Affected.Success, 0, 0.001)
+	near(t, "success", r.Affected.Success, about{0, 0.001})
 	if r.Affected.P50 != time.Second || r.Affected.Mean != time.Second {
 		t.Errorf("latencies of failures are %v and %v, want the timeout", r.Affected.P50, r.Affected.Mean)
 	}
-	near(t, "success of others", r.Others.Success, 1, 0)
+	near(t, "success of others", r.Others.Success, about{1, 0})
 }
 
 func TestErrorsComeAtTheirRatio(t *testing.T) {
 	t.Parallel()
 	sc := under(t, scenario.Step{Verb: scenario.Fail, Ratio: 0.3})
 	r := run(t, sc, balance(t, "Static"), 1)
-	near(t, "success", r.Affected.Success, 0.7, 0.02)
-	near(t, "attempts", r.Affected.Attempts, 1, 0)
+	near(t, "success", r.Affected.Success, about{0.7, 0.02})
+	near(t, "attempts", r.Affected.Attempts, about{1, 0})
 
 	sc.Request.Retries = 1
 	r = run(t, sc, balance(t, "Static"), 1)
-	near(t, "success with retries of what was not accepted", r.Affected.Success, 0.7, 0.02)
+	near(t, "success with retries of what was not accepted", r.Affected.Success, about{0.7, 0.02})
 
 	sc.Request.Accepted = true
 	r = run(t, sc, balance(t, "Static"), 1)
-	near(t, "success with retries", r.Affected.Success, 0.91, 0.02)
-	near(t, "attempts with retries", r.Affected.Attempts, 1.3, 0.02)
+	near(t, "success with retries", r.Affected.Success, about{0.91, 0.02})
+	near(t, "attempts with retries", r.Affected.Attempts, about{1.3, 0.02})
 }
 
 func TestBudgetBoundsRetries(t *testing.T) {
@@ -122,13 +125,13 @@ func TestBudgetBoundsRetries(t *testing.T) {
 	sc := under(t, scenario.Step{Verb: scenario.Refuse})
 	sc.Request.Retries = 3
 	without := run(t, sc, balance(t, "Static"), 1)
-	near(t, "attempts", without.Affected.Attempts, 4, 0.01)
+	near(t, "attempts", without.Affected.Attempts, about{4, 0.01})
 	sc.Request.Budget = 0.2
 	with := run(t, sc, balance(t, "Static"), 1)
 	// The stress lasts for 20 s, and ten seconds' budget had been saved up.
-	near(t, "attempts with a budget", with.Affected.Attempts, 1.3, 0.03)
-	near(t, "success", with.Affected.Success, 0, 0.001)
-	near(t, "share in the zone, of nothing", with.Affected.InZone, 1, 0)
+	near(t, "attempts with a budget", with.Affected.Attempts, about{1.3, 0.03})
+	near(t, "success", with.Affected.Success, about{0, 0.001})
+	near(t, "share in the zone, of nothing", with.Affected.InZone, about{1, 0})
 }
 
 func TestARetryAvoidsWhoRefused(t *testing.T) {
@@ -136,7 +139,7 @@ func TestARetryAvoidsWhoRefused(t *testing.T) {
 	sc := under(t, scenario.Step{Verb: scenario.Refuse, Where: scenario.Where{First: 1, Last: 1}})
 	sc.Request.Retries = 1
 	r := run(t, sc, balance(t, "Static"), 1)
-	near(t, "success", r.Affected.Success, 1, 0.001)
+	near(t, "success", r.Affected.Success, about{1, 0.001})
 	if r.Affected.Attempts <= 1 {
 		t.Error("nobody was refused")
 	}

@@ -50,11 +50,17 @@ func erlangC(workers int, load float64) float64 {
 	return last / (sum + last)
 }
 
-// within tells whether two durations differ by at most the fraction.
-func within(tb testing.TB, what string, got, want time.Duration, fraction float64) {
+// around is a duration, give or take a fraction of it.
+type around struct {
+	duration time.Duration
+	fraction float64
+}
+
+// within compares a duration with what theory says.
+func within(tb testing.TB, what string, got time.Duration, want around) {
 	tb.Helper()
-	if off := float64(got)/float64(want) - 1; math.Abs(off) > fraction {
-		tb.Errorf("%s is %v, theory says %v: %+.2f %%", what, got, want, 100*off)
+	if off := float64(got)/float64(want.duration) - 1; math.Abs(off) > want.fraction {
+		tb.Errorf("%s is %v, theory says %v: %+.2f %%", what, got, want.duration, 100*off)
 	}
 }
 
@@ -67,8 +73,8 @@ func TestMeanWaitsAreThoseOfQueueingTheory(t *testing.T) {
 				sc := station(t, workers, load, scenario.Distribution{Kind: scenario.Exponential, Mean: mean})
 				r := run(t, sc, balance(t, "Random"), 1)
 				wait := time.Duration(erlangC(workers, load) * float64(mean) / float64(workers) / (1 - load))
-				within(t, "the mean wait", r.Whole.Mean-mean, wait, 0.02)
-				within(t, "the mean time in the system", r.Whole.Mean, wait+mean, 0.02)
+				within(t, "the mean wait", r.Whole.Mean-mean, around{wait, 0.02})
+				within(t, "the mean time in the system", r.Whole.Mean, around{wait + mean, 0.02})
 			})
 		}
 	}
@@ -80,9 +86,9 @@ func TestQuantilesOfOneWorkerAreExponentialWhenFirstComeIsFirstServed(t *testing
 	sc := station(t, 1, load, scenario.Distribution{Kind: scenario.Exponential, Mean: mean})
 	r := run(t, sc, balance(t, "Random"), 2)
 	usual := float64(mean) / (1 - load)
-	within(t, "the median", r.Whole.P50, time.Duration(math.Ln2*usual), 0.02)
-	within(t, "p99", r.Whole.P99, time.Duration(math.Log(100)*usual), 0.02)
-	within(t, "p99.9", r.Whole.P999, time.Duration(math.Log(1000)*usual), 0.03)
+	within(t, "the median", r.Whole.P50, around{time.Duration(math.Ln2 * usual), 0.02})
+	within(t, "p99", r.Whole.P99, around{time.Duration(math.Log(100) * usual), 0.02})
+	within(t, "p99.9", r.Whole.P999, around{time.Duration(math.Log(1000) * usual), 0.03})
 }
 
 func TestMeanWaitOfOneWorkerFollowsTheVarianceOfItsWork(t *testing.T) {
@@ -100,7 +106,7 @@ func TestMeanWaitOfOneWorkerFollowsTheVarianceOfItsWork(t *testing.T) {
 			t.Parallel()
 			r := run(t, station(t, 1, load, c.Distribution), balance(t, "Random"), 1)
 			wait := time.Duration(load / (1 - load) / 2 * c.square * float64(mean)) // Pollaczek and Khinchine
-			within(t, "the mean wait", r.Whole.Mean-mean, wait, 0.02)
+			within(t, "the mean wait", r.Whole.Mean-mean, around{wait, 0.02})
 		})
 	}
 }

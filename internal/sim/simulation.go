@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/pick"
@@ -149,7 +148,9 @@ func playable(sc *scenario.Scenario) error {
 // begin makes the events that the scenario itself brings.
 func (s *Simulation) begin() {
 	for i := range s.sc.Steps {
-		s.agenda.add(s.sc.Steps[i].At, evStep, uint32(i), 0) //nolint:gosec // an index.
+		if at := s.sc.Steps[i].At; at <= s.sc.Length {
+			s.agenda.add(at, evStep, uint32(i), 0) //nolint:gosec // an index.
+		}
 	}
 	for at := time.Second; at <= s.sc.Length; at += time.Second {
 		s.agenda.add(at, evSecond, 0, 0)
@@ -246,11 +247,6 @@ func (s *Simulation) Result() *Result {
 		s.result = s.sumUp()
 	}
 	return s.result
-}
-
-// zone finds a zone among those with clients; -1: it has none.
-func (s *Simulation) zone(sought *fleet.Pod) int {
-	return slices.IndexFunc(s.zones, func(z home) bool { return z.Zone == sought.Zone })
 }
 
 // digest is a hash of all that happens, in order (FNV-1a over words instead of bytes).

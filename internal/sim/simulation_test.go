@@ -97,6 +97,22 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
+// Ticks are most of the work where many clients send little.
+func BenchmarkRunOfManyClients(b *testing.B) {
+	sc, c := usual(b), balance(b, "Weir")
+	sc.Length = 12 * time.Second
+	for i := range sc.Clients {
+		sc.Clients[i].Count, sc.Clients[i].Shares = 200, nil
+	}
+	b.ReportAllocs()
+	var ticks int64
+	for b.Loop() {
+		run(b, sc, c, 1)
+		ticks += int64(sc.Length/(100*time.Millisecond)) * 600
+	}
+	b.ReportMetric(float64(ticks)/b.Elapsed().Seconds(), "ticks/s")
+}
+
 func TestEqualSeedsGiveEqualResults(t *testing.T) {
 	t.Parallel()
 	for _, name := range overflow.Names() {
