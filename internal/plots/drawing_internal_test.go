@@ -105,13 +105,18 @@ func TestLongLatencyAxesNameOnlyThePowers(t *testing.T) {
 
 func TestNumbersAreWrittenInTheirUnit(t *testing.T) {
 	for want, got := range map[string]string{
-		"33.1 %":   quantity(score.Percent, 0.3312),
+		"33.12 %":  quantity(score.Percent, 0.3312),
 		"99.84 %":  quantity(score.Percent, 0.99841),
-		"100.0 %":  quantity(score.Percent, 1),
+		">99.99 %": quantity(score.Percent, 0.99996),
+		"<0.01 %":  quantity(score.Percent, 0.00001),
+		"<$0.01/h": quantity(score.Dollars, 0.001),
+		"1234":     quantity("", 1234),
+		"0.125":    quantity("", 0.125),
+		"100.00 %": quantity(score.Percent, 1),
 		"110 ms":   quantity(score.Millis, 110.4),
 		"8.3 ms":   quantity(score.Millis, 8.31),
 		"1.4 s":    quantity(score.Seconds, 1.44),
-		"$0.027/h": quantity(score.Dollars, 0.0271),
+		"$0.03/h":  quantity(score.Dollars, 0.0271),
 		"$12.35/h": quantity(score.Dollars, 12.345678),
 		"1.16×":    quantity(score.Ratio, 1.157),
 		"2.6 pt":   quantity(score.Points, 0.026),
@@ -129,7 +134,7 @@ func TestNumbersAreWrittenInTheirUnit(t *testing.T) {
 		"slow ×10, zone a, endpoints 1 to 3": describe(&scenario.Step{
 			Verb: scenario.Slow, Factor: 10, Where: scenario.Where{Zone: "a", First: 1, Last: 3},
 		}),
-		"fail 50.0 %, cluster west, 50.0 % of the endpoints": describe(&scenario.Step{
+		"fail 50 %, cluster west, 50 % of the endpoints": describe(&scenario.Step{
 			Verb: scenario.Fail, Ratio: 0.5, Where: scenario.Where{Cluster: "west", Part: 0.5},
 		}),
 		"rate ×3, zone a, over 10 s": describe(&scenario.Step{

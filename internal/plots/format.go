@@ -11,29 +11,29 @@ import (
 	"github.com/weir-lb/weir/internal/sim/score"
 )
 
-// decimals is how many a number of a unit is written with; value is in the unit as it is shown.
+// decimals is how many a number of a unit is written with, as in the tables of score; value is as it is shown.
 func decimals(u score.Unit, value float64) int {
 	size := math.Abs(value)
 	switch u {
-	case score.Percent:
-		if size >= 99 && size < 100 { // where the nines are counted
-			return 2
-		}
-		return 1
+	case score.Percent, score.Ratio:
+		return 2
 	case score.Millis:
-		if size >= 100 {
+		if size >= 9.95 { // a tenth is less than 1 %
 			return 0
 		}
 		return 1
 	case score.Dollars:
-		if size < 1 {
-			return 3
+		if size >= 100 {
+			return 0
 		}
 		return 2
-	case score.Ratio:
-		return 2
-	default: // seconds and points
+	case score.Seconds, score.Points:
 		return 1
+	default: // counts
+		if size >= 100 || size == math.Trunc(size) {
+			return 0
+		}
+		return 3
 	}
 }
 
@@ -45,10 +45,16 @@ func scaled(u score.Unit, value float64) float64 {
 	return value
 }
 
-// number writes a number without its unit.
+// number writes a number without its unit. A share is never rounded to nothing or to everything, nor money to nothing.
 func number(u score.Unit, value float64) string {
-	shown := scaled(u, value)
-	return strconv.FormatFloat(shown, 'f', decimals(u, shown), 64)
+	switch shown := scaled(u, value); {
+	case (u == score.Percent || u == score.Dollars) && shown > 0 && shown < 0.005:
+		return "<0.01"
+	case u == score.Percent && shown >= 99.995 && shown < 100:
+		return ">99.99"
+	default:
+		return strconv.FormatFloat(shown, 'f', decimals(u, shown), 64)
+	}
 }
 
 // half writes the half of a confidence interval, with as many decimals as its mean.
@@ -60,9 +66,12 @@ func half(u score.Unit, mean, half float64) string {
 func quantity(u score.Unit, value float64) string {
 	switch u {
 	case score.Dollars:
+		if bound, ok := strings.CutPrefix(number(u, value), "<"); ok {
+			return "<$" + bound + "/h"
+		}
 		return "$" + number(u, value) + "/h"
-	case score.Ratio:
-		return number(u, value) + "×"
+	case score.Ratio, "":
+		return number(u, value) + string(u)
 	default:
 		return number(u, value) + " " + string(u)
 	}
@@ -131,7 +140,7 @@ func describe(st *scenario.Step) string {
 		words += " ×" + strconv.FormatFloat(st.Factor, 'f', -1, 64)
 	}
 	if st.Ratio != 0 {
-		words += " " + number(score.Percent, st.Ratio) + " %"
+		words += " " + percent(st.Ratio)
 	}
 	if st.Time != 0 {
 		words += " " + latency(st.Time)
@@ -152,7 +161,7 @@ func describe(st *scenario.Step) string {
 	case st.Where.First != 0:
 		parts = append(parts, "endpoints "+strconv.Itoa(st.Where.First)+" to "+strconv.Itoa(st.Where.Last))
 	case st.Where.Part != 0:
-		parts = append(parts, number(score.Percent, st.Where.Part)+" % of the endpoints")
+		parts = append(parts, percent(st.Where.Part)+" of the endpoints")
 	}
 	if st.Over != 0 {
 		parts = append(parts, "over "+seconds(st.Over))

@@ -48,7 +48,7 @@ func (h head) draw(c draw.Canvas) draw.Canvas {
 	big, small := bold(titleSize), muted(plain(smallSize))
 	write(inner, big, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 7}, fit(big, h.title, width))
 	end := " · " + disclaimer
-	line := fit(small, h.subtitle, width-small.Width(end)) + end
+	line := fit(small, h.subtitle, 0.92*width-small.Width(end)) + end // a page's fonts may be wider than ours
 	write(inner, small, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 23}, line)
 	return draw.Crop(inner, 0, 0, 0, -headHeight+margin)
 }

@@ -31,9 +31,9 @@ const mostLoad = 3
 
 // band is the endpoints of a zone.
 type band struct {
-	zone  string
-	means []float64 // of each endpoint that had anything to do; of none: a zero
-	peak  float64   // the largest of any
+	cluster, zone string
+	means         []float64 // of each endpoint that had anything to do; of none: a zero
+	peak          float64   // the largest of any
 }
 
 // bands groups a run's endpoints by cluster and zone, sorted; the clients' own cluster has no name and comes first.
@@ -46,12 +46,9 @@ func bands(result *sim.Result) []band {
 	var all []band
 	for i := range endpoints {
 		e := &endpoints[i]
-		name := string(e.Zone)
-		if e.Cluster != "" {
-			name = e.Cluster + "/" + name
-		}
-		if len(all) == 0 || all[len(all)-1].zone != name {
-			all = append(all, band{zone: name})
+		zone := string(e.Zone)
+		if last := len(all) - 1; last < 0 || all[last].zone != zone || all[last].cluster != e.Cluster {
+			all = append(all, band{cluster: e.Cluster, zone: zone})
 		}
 		b := &all[len(all)-1]
 		b.peak = math.Max(b.peak, e.Peak)
@@ -65,6 +62,17 @@ func bands(result *sim.Result) []band {
 		}
 	}
 	return all
+}
+
+// label names the zone, and its cluster as far as there is room.
+func (b *band) label(s text.Style) string {
+	const width = zonesWidth - 6
+	zone := fit(s, b.zone, width)
+	if b.cluster == "" {
+		return zone
+	}
+	cluster := fit(s, b.cluster, width-s.Width("/"+zone))
+	return cluster + "/" + zone
 }
 
 // loadRow is a contender's bands and how far down they begin.
@@ -146,7 +154,7 @@ func (r *loadRow) draw(c draw.Canvas, p *plot.Plot) {
 	for i := range r.bands {
 		b := &r.bands[i]
 		y := trY(-r.from.Points()) - bandGap/2 - (vg.Length(i)+0.5)*bandHeight
-		write(c, aligned(small, text.XRight), vg.Point{X: c.Min.X - 5, Y: y}, fit(small, b.zone, zonesWidth-6))
+		write(c, aligned(small, text.XRight), vg.Point{X: c.Min.X - 5, Y: y}, b.label(small))
 		x := end(b.peak)
 		c.FillPolygon(r.look.tint(), []vg.Point{{X: c.Min.X, Y: y - 3.5}, {X: x, Y: y - 3.5}, {X: x, Y: y + 3.5}, {X: c.Min.X, Y: y + 3.5}})
 		for _, mean := range b.means {

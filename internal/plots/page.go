@@ -21,7 +21,7 @@ type page struct {
 	Summary     string
 	Disclaimer  string
 	Contenders  []pageContender
-	Overall     *pageTable // nil: there is no board
+	Overall     []pageTable // empty: there is no board, or a single scenario
 	Figures     []pageFigure
 	Scenarios   []pageScenario
 	Assumptions []string
@@ -37,7 +37,7 @@ type pageScenario struct {
 	Title   string
 	About   []string // paragraphs
 	Steps   []pageStep
-	Table   *pageTable // nil: the board has none
+	Tables  []pageTable // empty: the board has none
 	Figures []pageFigure
 }
 
@@ -51,8 +51,9 @@ type pageFigure struct {
 	SVG     template.HTML
 }
 
-// pageTable is a table of the board.
+// pageTable is a table of the board: some of its measures.
 type pageTable struct {
+	IsMore  bool // shown on demand, and not printed
 	Caption string
 	Columns []pageColumn
 	Rows    []pageRow
@@ -110,7 +111,7 @@ func (r Report) page() page {
 		p.Contenders = append(p.Contenders, pageContender{Name: l.name, Title: l.title, Source: r.Contenders[i].Source})
 	}
 	if r.Board != nil && len(r.Scenarios) > 1 {
-		p.Overall = r.table(&r.Board.Overall, looks)
+		p.Overall = r.tables(&r.Board.Overall, looks)
 		o := r.overall(looks)
 		p.Figures = figures("overall", []drawing{o.cost(), o.tradeoff()})
 	}
@@ -151,7 +152,7 @@ func (r Report) section(sc *scenario.Scenario, id string, looks []look) pageScen
 	if r.Board != nil {
 		i := slices.IndexFunc(r.Board.Tables, func(t score.Table) bool { return t.Scenario == sc.Name })
 		if i >= 0 {
-			s.Table = r.table(&r.Board.Tables[i], looks)
+			s.Tables = r.tables(&r.Board.Tables[i], looks)
 		}
 	}
 	told := r.story(sc, looks)
@@ -173,10 +174,40 @@ func figures(section string, drawings []drawing) []pageFigure {
 	return all
 }
 
-// table writes the numbers of a table.
-func (r Report) table(t *score.Table, looks []look) *pageTable {
-	p := &pageTable{Caption: "While the stress is on. ★: nobody is better beyond noise, and somebody is worse."}
+// isMain tells the measures that everybody looks at; a page is not wide enough for all.
+func isMain(m *score.Measure) bool {
+	return slices.Contains([]string{
+		"inZone", dollarsKey, successKey, goodKey, "p50", "p99", "p999", "react", "oscillation", "peakLoad",
+	}, m.Key)
+}
+
+// tables writes a table of the board: one of the main measures, and one of the others if there are any.
+func (r Report) tables(t *score.Table, looks []look) []pageTable {
+	var main, more []int
 	for i := range r.Board.Measures {
+		if isMain(&r.Board.Measures[i]) {
+			main = append(main, i)
+		} else {
+			more = append(more, i)
+		}
+	}
+	var all []pageTable
+	s := r.scores(t, looks)
+	if len(main) > 0 {
+		all = append(all, r.table(&s, main))
+	}
+	if len(more) > 0 {
+		table := r.table(&s, more)
+		table.IsMore = len(main) > 0
+		all = append(all, table)
+	}
+	return all
+}
+
+// table writes the numbers of some measures.
+func (r Report) table(s *scores, measures []int) pageTable {
+	p := pageTable{Caption: "While the stress is on. ★: nobody is better beyond noise, and somebody is worse."}
+	for _, i := range measures {
 		m := &r.Board.Measures[i]
 		c := pageColumn{Title: m.Title, Unit: string(m.Unit)}
 		switch m.Better {
@@ -188,10 +219,9 @@ func (r Report) table(t *score.Table, looks []look) *pageTable {
 		}
 		p.Columns = append(p.Columns, c)
 	}
-	s := r.scores(t, looks)
 	for i := range s.rows {
 		row := pageRow{Title: s.rows[i].look.title, IsOurs: s.rows[i].look.name == favourite}
-		for j := range r.Board.Measures {
+		for _, j := range measures {
 			row.Cells = append(row.Cells, r.cell(&s.rows[i], j))
 		}
 		p.Rows = append(p.Rows, row)

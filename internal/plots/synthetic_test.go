@@ -143,6 +143,7 @@ func measures() []score.Measure {
 		{Key: "react", Title: "react", Unit: score.Seconds, Better: score.Lower, Of: func(r *sim.Result) (float64, bool) {
 			return 0, r.React != nil
 		}},
+		{Key: "requests", Title: "requests", Of: of(func(r *sim.Result) float64 { return float64(r.Window.Requests) })},
 		{Key: "peakLoad", Title: "peak load", Unit: score.Ratio, Better: score.Lower, Of: of(func(r *sim.Result) float64 { return r.PeakLoad })},
 	}
 }
