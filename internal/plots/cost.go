@@ -127,15 +127,14 @@ func (l *look) bar(c draw.Canvas, p *plot.Plot, b bar) {
 	}
 }
 
-// interval draws a confidence interval between two points, with a short line across each end.
+// interval draws a confidence interval between two points, with a short line across each end, and a white rim so that
+// it shows on every colour.
 func interval(c draw.Canvas, from, to vg.Point) {
-	thin := draw.LineStyle{Color: ink(), Width: 0.9}
-	c.StrokeLine2(thin, from.X, from.Y, to.X, to.Y)
-	for _, end := range []vg.Point{from, to} {
-		if from.Y == to.Y {
-			c.StrokeLine2(thin, end.X, end.Y-3, end.X, end.Y+3)
-		} else {
-			c.StrokeLine2(thin, end.X-3, end.Y, end.X+3, end.Y)
-		}
+	across := vg.Point{Y: 3}
+	if from.X == to.X {
+		across = vg.Point{X: 3}
+	}
+	for _, style := range []draw.LineStyle{{Color: rgb(0xffffff), Width: 2.4}, {Color: ink(), Width: 0.9}} {
+		c.StrokeLines(style, []vg.Point{from, to}, []vg.Point{from.Sub(across), from.Add(across)}, []vg.Point{to.Sub(across), to.Add(across)})
 	}
 }

@@ -66,26 +66,30 @@ func labels(axis *plot.Axis) string {
 }
 
 func TestAxesHaveTicksThatReadWell(t *testing.T) {
-	for want, set := range map[string]func(*plot.Axis){
-		"0 % | 20 % | 40 % | 60 % | 80 %":          func(a *plot.Axis) { upTo(a, 0.667, percent) },
-		"0 % | 1 % | 2 % | 3 % | 4 % | 5 %":        func(a *plot.Axis) { upTo(a, 0.05, percent) },
-		"$0 | $0.2 | $0.4 | $0.6 | $0.8 | $1":      func(a *plot.Axis) { upTo(a, 0, dollars) },
-		"$0 | $500 | $1000 | $1500":                func(a *plot.Axis) { upTo(a, 1234, dollars) },
-		"0 | 0.5 | 1 | 1.5":                        func(a *plot.Axis) { upTo(a, 1.2, short) },
-		"90 % | 92 % | 94 % | 96 % | 98 % | 100 %": func(a *plot.Axis) { fractionsFrom(a, 0.93, 5) },
-		"99 % | 99.5 % | 100 %":                    func(a *plot.Axis) { fractionsFrom(a, 0.999, 4) },
-		"0 % | 50 % | 100 %":                       func(a *plot.Axis) { fractionsFrom(a, 0, 2) },
-		"50 ms | 100 ms | 200 ms | 500 ms | 1 s":   func(a *plot.Axis) { overLatency(a, 0.06, 0.97) },
-		"20 ms | 50 ms":                            func(a *plot.Axis) { overLatency(a, 0.04, 0.04) },
-		"5 ms | 10 ms | 20 ms | 50 ms | 100 ms | 200 ms | 500 ms | 1 s | 2 s": func(a *plot.Axis) { overLatency(a, math.Inf(1), math.Inf(-1)) },
-		"0 | 10 | 20 | 30 | 40 | 50 | 60 | 70 | 80 | 90 | 100":                func(a *plot.Axis) { overTime(a, 100*time.Second) },
-		"0 | 2 | 4 | 6 | 8 | 10 | 12 | 14":                                    func(a *plot.Axis) { overTime(a, 15*time.Minute) },
-		"0 | 3 | 6 | 9 | 12 | 15 | 18 | 21 | 24":                              func(a *plot.Axis) { overTime(a, 24*time.Hour) },
+	for _, c := range []struct {
+		want string
+		set  func(*plot.Axis)
+	}{
+		{"0 % | 20 % | 40 % | 60 % | 80 %", func(a *plot.Axis) { upTo(a, 0.667, percent) }},
+		{"0 % | 1 % | 2 % | 3 % | 4 % | 5 %", func(a *plot.Axis) { upTo(a, 0.05, percent) }},
+		{"$0 | $0.2 | $0.4 | $0.6 | $0.8 | $1", func(a *plot.Axis) { upTo(a, 0, dollars) }},
+		{"$0 | $500 | $1000 | $1500", func(a *plot.Axis) { upTo(a, 1234, dollars) }},
+		{"0 | 0.5 | 1 | 1.5", func(a *plot.Axis) { upTo(a, 1.2, short) }},
+		{"90 % | 92 % | 94 % | 96 % | 98 % | 100 %", func(a *plot.Axis) { fractionsFrom(a, 0.93, 5) }},
+		{"60 % | 70 % | 80 % | 90 % | 100 %", func(a *plot.Axis) { fractionsFrom(a, 0.71, 4) }},
+		{"99 % | 99.5 % | 100 %", func(a *plot.Axis) { fractionsFrom(a, 0.999, 4) }},
+		{"0 % | 50 % | 100 %", func(a *plot.Axis) { fractionsFrom(a, 0, 2) }},
+		{"50 ms | 100 ms | 200 ms | 500 ms | 1 s", func(a *plot.Axis) { overLatency(a, 0.06, 0.97) }},
+		{"20 ms | 50 ms", func(a *plot.Axis) { overLatency(a, 0.04, 0.04) }},
+		{"5 ms | 10 ms | 20 ms | 50 ms | 100 ms | 200 ms | 500 ms | 1 s | 2 s", func(a *plot.Axis) { overLatency(a, math.Inf(1), math.Inf(-1)) }},
+		{"0 | 10 | 20 | 30 | 40 | 50 | 60 | 70 | 80 | 90 | 100", func(a *plot.Axis) { overTime(a, 100*time.Second) }},
+		{"0 | 2 | 4 | 6 | 8 | 10 | 12 | 14", func(a *plot.Axis) { overTime(a, 15*time.Minute) }},
+		{"0 | 3 | 6 | 9 | 12 | 15 | 18 | 21 | 24", func(a *plot.Axis) { overTime(a, 24*time.Hour) }},
 	} {
 		var axis plot.Axis
-		set(&axis)
-		if got := labels(&axis); got != want {
-			t.Errorf("from %v to %v: ticks %s, want %s", axis.Min, axis.Max, got, want)
+		c.set(&axis)
+		if got := labels(&axis); got != c.want {
+			t.Errorf("from %v to %v: ticks %s, want %s", axis.Min, axis.Max, got, c.want)
 		}
 	}
 }

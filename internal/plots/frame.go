@@ -23,12 +23,12 @@ type drawing struct {
 
 // Measures of a picture, in points.
 const (
-	fullWidth   = 600
+	fullWidth   = 620
 	fullHeight  = 300
 	leastHeight = 160 // of a picture whose height depends on its rows
 	margin      = 8
 	headHeight  = 42 // title and subtitle
-	legendWidth = 192
+	legendWidth = 214
 	entryHeight = 16
 	sampleWidth = 26 // of a legend: long enough for each pattern of dashes to repeat
 )

@@ -53,7 +53,7 @@ func upTo(axis *plot.Axis, largest float64, label func(float64) string) {
 // the smallest value.
 func fractionsFrom(axis *plot.Axis, smallest float64, most int) {
 	axis.Min, axis.Max = 0, 1
-	for _, floor := range []float64{0.99, 0.95, 0.9, 0.8, 0.5} {
+	for _, floor := range []float64{0.99, 0.96, 0.9, 0.8, 0.6} {
 		if smallest >= floor {
 			axis.Min = floor
 			break
