@@ -206,7 +206,7 @@ func (r Report) tables(t *score.Table, looks []look) []pageTable {
 
 // table writes the numbers of some measures.
 func (r Report) table(s *scores, measures []int) pageTable {
-	p := pageTable{Caption: "While the stress is on. ★: nobody is better beyond noise, and somebody is worse."}
+	p := pageTable{Caption: "Of the stress, unless a column says otherwise. ★: nobody is better beyond noise, and somebody is worse."}
 	for _, i := range measures {
 		m := &r.Board.Measures[i]
 		c := pageColumn{Title: m.Title, Unit: string(m.Unit)}
