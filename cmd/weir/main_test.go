@@ -38,6 +38,7 @@ func TestEachCommandSaysHowItIsUsed(t *testing.T) {
 		"help-explain":    {"explain", "--help"},
 		"help-completion": {"completion", "--help"},
 		"help-controller": {"controller", "--help"},
+		"help-simulate":   {"simulate", "--help"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NODE_NAME", "")

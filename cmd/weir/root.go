@@ -39,6 +39,7 @@ func rootCommand() *cobra.Command {
 		controllerCommand(),
 		explainCommand(),
 		policyCommand(),
+		simulateCommand(),
 		demoCommand(),
 		versionCommand(),
 		completionCommand(),

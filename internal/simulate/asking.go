@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
@@ -35,7 +34,7 @@ func Today(mode topology.Mode) (contender.Contender, error) {
 	if mode != topology.ModeUnset {
 		c.Mode = mode
 	}
-	c.Name, c.Title = TodayName, fmt.Sprintf("kube-proxy, %s", c.Mode)
+	c.Name, c.Title = TodayName, "kube-proxy"
 	return c, nil
 }
 

@@ -53,7 +53,7 @@ func AskLoss(base *scenario.Scenario, zone topology.Zone) (Question, error) {
 	}
 	return Question{
 		Name:  "lose-" + string(zone),
-		Title: fmt.Sprintf("zone %s lost", zone),
+		Title: inWords(zone) + " lost",
 		change: func(sc *scenario.Scenario) {
 			sc.Affected = affected(sc, zone)
 			sc.Steps = []scenario.Step{{At: sc.Stress.From, Verb: scenario.Lose, Where: scenario.Where{Zone: zone}}}
@@ -74,7 +74,7 @@ func AskTraffic(base *scenario.Scenario, zone topology.Zone, factor float64) (Qu
 	}
 	return Question{
 		Name:  fmt.Sprintf("traffic-%s-x%s", zone, round(factor)),
-		Title: fmt.Sprintf("traffic of zone %s × %s", zone, round(factor)),
+		Title: fmt.Sprintf("traffic of %s × %s", inWords(zone), round(factor)),
 		change: func(sc *scenario.Scenario) {
 			sc.Affected = affected(sc, zone)
 			sc.Steps = []scenario.Step{{
@@ -113,7 +113,7 @@ func AskReplicas(base *scenario.Scenario, zone topology.Zone, count int) (Questi
 		change: func(sc *scenario.Scenario) { setService(sc, svc) },
 	}
 	if zone != "" {
-		q.Name, q.Title = fmt.Sprintf("replicas-%s-%d", zone, count), fmt.Sprintf("%s in zone %s", plural(count, "replica"), zone)
+		q.Name, q.Title = fmt.Sprintf("replicas-%s-%d", zone, count), plural(count, "replica")+" in "+inWords(zone)
 	}
 	return q, nil
 }
@@ -123,4 +123,12 @@ func plural(n int, word string) string {
 		return "1 " + word
 	}
 	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// inWords names a zone so that it is seen to be one.
+func inWords(zone topology.Zone) string {
+	if strings.HasPrefix(string(zone), "zone") {
+		return string(zone)
+	}
+	return "zone " + string(zone)
 }

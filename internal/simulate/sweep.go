@@ -39,8 +39,8 @@ func ParseSweep(text string) (Sweep, error) {
 			return Sweep{}, fmt.Errorf("sweep %q: %w", text, err)
 		}
 	}
-	if len(s.Values) > maxSweep {
-		return Sweep{}, fmt.Errorf("sweep %q has %d values: want at most %d", text, len(s.Values), maxSweep)
+	if n := len(s.Values); n < 2 || n > maxSweep {
+		return Sweep{}, fmt.Errorf("sweep %q: want 2 to %d values, not %d", text, maxSweep, n)
 	}
 	for i, value := range s.Values {
 		k := overflow.DefaultConstants()

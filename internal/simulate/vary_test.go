@@ -36,7 +36,7 @@ func TestASweepHasTheValuesThatWereAskedFor(t *testing.T) {
 		"Home=1..2/3":                               `unknown constant "Home"`,
 		"HomeSlowdown=1,":                           `"" is no number`,
 		"MemoryMin=1,2":                             "is no duration",
-		"HomeSlowdown=1" + strings.Repeat(",1", 50): "want at most 50",
+		"HomeSlowdown=1" + strings.Repeat(",1", 50): "want 2 to 50 values, not 51",
 	} {
 		if _, err := simulate.ParseSweep(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", text, err, want)

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/explain"
+	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/simulate"
+)
+
+const simulateLong = `Play scenarios with different ways to balance, in simulated time and with the code that weir's agents run, and
+compare how much traffic stays in its zone, what the rest costs, and what it does to success and latency.
+
+Without arguments the standard scenarios are played with all strategies. A scenario is a text file: --show prints one to
+begin with. With --service a scenario is made of a service of a cluster or of manifests, and the question is what would
+happen if: another mode, fewer endpoints, a zone lost, more traffic.
+
+All of it is simulation, not a measurement. Equal seeds give equal results.`
+
+const simulateExample = `  # The standard scenarios with all strategies
+  weir simulate
+
+  # Two scenarios, three strategies, and a page with plots
+  weir simulate zone-loss brownout --strategies weir,hazl,static-auto --html report.html
+
+  # A scenario of one's own
+  weir simulate --show brownout > mine.txtar
+  weir simulate --scenario mine.txtar
+
+  # What would happen to a service: each mode, a zone lost, twice the traffic, an endpoint more or less
+  weir simulate -f manifests/ --service shop/web --rate 2000
+
+  # The same of a live cluster, with one question
+  weir simulate --service shop/web --rate zone-a:1200,zone-b:400,zone-c:400 --lose zone-b
+
+  # What a zone may cost in latency before traffic leaves it, as a curve
+  weir simulate spike --sweep HomeSlowdown=1.2..2.0/5
+
+  # What one client decided, and why
+  weir simulate brownout --strategies weir --trace client=a/1`
+
+// simulateFlags are the command's flags as typed.
+type simulateFlags struct {
+	list, quiet, wide bool
+	show              string
+	files             []string
+	strategies        []string
+	seeds, jobs       int
+	seed              uint64
+	output            string
+	html, png         string
+
+	config    overflow.Config
+	prefer    string
+	constants []string
+
+	sweep       string
+	sensitivity bool
+	trace       string
+
+	asks  whatIfFlags
+	world explainFlags // its source and cluster
+}
+
+// simulateCommand makes weir simulate.
+func simulateCommand() *cobra.Command {
+	var f simulateFlags
+	c := &cobra.Command{
+		Use:               "simulate [SCENARIO…]",
+		Short:             "Compare strategies in simulated scenarios, and ask what if",
+		Long:              simulateLong,
+		Example:           simulateExample,
+		ValidArgsFunction: completeScenarios,
+		RunE:              func(c *cobra.Command, args []string) error { return f.run(c, args) },
+	}
+	cluster, source := f.world.cluster.group(), f.world.sourceGroup()
+	const unmanaged = string(topology.ModeDisabled) // what a service has to which nobody attends
+	f.world.source.defaultMode = unmanaged
+	source.Lookup(defaultFlag).Usage = strings.Replace(source.Lookup(defaultFlag).Usage,
+		string(topology.ModeBalanced)+";", unmanaged+";", 1)
+	for _, g := range []flagGroup{f.what(), f.results(), f.law(), f.experiments(), f.asks.group(), cluster, source} {
+		g.addTo(c)
+	}
+	for flag, names := range map[string]cobra.CompletionFunc{"show": completeScenarios, "strategies": completeStrategies} {
+		_ = c.RegisterFlagCompletionFunc(flag, names) // fails for a flag that there is not
+	}
+	c.MarkFlagsMutuallyExclusive("list", "show", "sensitivity", "trace", "sweep", "service")
+	for _, flag := range []string{"sweep", "sensitivity"} { // a preference sets constants itself
+		c.MarkFlagsMutuallyExclusive("prefer", flag)
+	}
+	return c
+}
+
+func (f *simulateFlags) what() flagGroup {
+	g := group("What to simulate")
+	g.BoolVar(&f.list, "list", false, "list the standard scenarios")
+	g.StringVar(&f.show, "show", "", "print a standard scenario, to make one's own of it")
+	g.StringArrayVar(&f.files, "scenario", nil, "play the scenario of this file, or - for standard input; may be repeated")
+	g.StringSliceVar(&f.strategies, "strategies", nil, "strategies to compare, of "+strings.Join(strategyNames(), ", ")+
+		" (default all; with --service: "+simulate.TodayName+", which is kube-proxy in the service's mode, and weir)")
+	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios and with --sensitivity; %d with --service)",
+		compareSeeds, manySeeds, few, askSeeds))
+	g.Uint64Var(&f.seed, "seed", 1, "seed of the first run; the next ones count on")
+	g.IntVar(&f.jobs, "jobs", 0, "runs at once (default as many as there are processors)")
+	return g
+}
+
+func (f *simulateFlags) results() flagGroup {
+	g := group("Results")
+	g.StringVarP(&f.output, "output", "o", "table", "table, json, csv or markdown")
+	g.BoolVar(&f.wide, "wide", false, "show half of each 95 % confidence interval")
+	g.StringVar(&f.html, "html", "", "write a page with tables and plots to this file")
+	g.StringVar(&f.png, "png", "", "write the plots into this folder")
+	g.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	return g
+}
+
+func (f *simulateFlags) law() flagGroup {
+	g := group("Weir and Hazl")
+	g.StringVar(&f.prefer, "prefer", "", "weir: cost, balanced or latency (default balanced)")
+	g.BoolVar(&f.config.Shed, "shed", false, "weir: reject what no zone can take")
+	g.Float64Var(&f.config.Low, "hazl-low", 0, "Hazl: the band's low end, requests in flight per active endpoint (default 0.8)")
+	g.Float64Var(&f.config.High, "hazl-high", 0, "Hazl: its high end (default 2)")
+	g.StringArrayVar(&f.constants, "set", nil, "weir: another value of a constant of the law, as NAME=VALUE; may be repeated")
+	return g
+}
+
+func (f *simulateFlags) experiments() flagGroup {
+	g := group("Experiments")
+	g.StringVar(&f.sweep, "sweep", "", "compare weir at several values of a constant: NAME=FROM..TO/COUNT or NAME=VALUE,VALUE,…")
+	g.BoolVar(&f.sensitivity, "sensitivity", false, "halve and double each constant of weir's law")
+	g.StringVar(&f.trace, "trace", "", "tell what one client decided: client=NUMBER or client=ZONE/NUMBER; of one scenario and one strategy")
+	return g
+}
+
+// How many seeds there are when nobody says: as many as an answer needs to be sure of differences that matter, in the time
+// that somebody waits for it.
+const (
+	compareSeeds     = 5
+	manySeeds        = 2 // of more scenarios than few
+	few              = 4
+	sensitivitySeeds = 2
+	askSeeds         = 3
+)
+
+// run does what was asked for.
+func (f *simulateFlags) run(c *cobra.Command, args []string) error {
+	if err := f.check(args); err != nil {
+		return err
+	}
+	switch {
+	case f.list:
+		return f.printList(c.OutOrStdout())
+	case f.show != "":
+		return printScenario(c.OutOrStdout(), f.show)
+	case f.asks.service != "":
+		return f.ask(c)
+	}
+	contenders, err := f.contenders(c.Flags().Changed("strategies"))
+	if err != nil {
+		return err
+	}
+	scenarios, err := f.scenarios(c, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.trace != "":
+		return f.printTrace(c, scenarios, contenders)
+	case f.sensitivity:
+		return f.printSensitivity(c, scenarios)
+	default:
+		return f.compare(c, scenarios, contenders)
+	}
+}
+
+// check refuses flags that make no sense, and completes the others.
+func (f *simulateFlags) check(args []string) error {
+	if !slices.Contains([]string{"table", "json", "csv", "markdown"}, f.output) {
+		return fmt.Errorf("--output=%s: want table, json, csv or markdown", f.output)
+	}
+	const most = 1000 // more seeds tell nothing new
+	if f.seeds < 0 || f.seeds > most || f.jobs < 0 {
+		return fmt.Errorf("--seeds=%d --jobs=%d: want 1 to %d seeds, and 1 job at least", f.seeds, f.jobs, most)
+	}
+	if (f.list || f.show != "" || f.asks.service != "") && (len(args) > 0 || len(f.files) > 0) {
+		return errors.New("a scenario does not go with --list, --show and --service")
+	}
+	if (f.html != "" || f.png != "") && (f.list || f.show != "" || f.asks.service != "" || f.trace != "" || f.sensitivity) {
+		return errors.New("--html and --png show comparisons of strategies")
+	}
+	if f.asks.service == "" && len(f.world.source.files) > 0 {
+		return errors.New("--filename (-f) needs a --service to ask about")
+	}
+	return f.checkLaw()
+}
+
+// checkLaw reads the flags about weir and Hazl.
+func (f *simulateFlags) checkLaw() error {
+	f.config.Prefer = overflow.Prefer(f.prefer)
+	for _, text := range f.constants {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return fmt.Errorf("--set=%s: want NAME=VALUE", text)
+		}
+		if f.config.Constants == (overflow.Constants{}) {
+			f.config.Constants = overflow.DefaultConstants()
+		}
+		name, err := simulate.Set(&f.config.Constants, name, value)
+		if err != nil {
+			return fmt.Errorf("--set: %w", err)
+		}
+		if f.prefer != "" && (name == "HomeSlowdown" || name == "HomeComparison") {
+			return fmt.Errorf("--set=%s: --prefer=%s sets %s, too", text, f.prefer, name)
+		}
+	}
+	for _, strategy := range []string{"Weir", "Hazl"} {
+		if _, err := overflow.New(strategy, f.config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// options are what all kinds of runs have in common.
+func (f *simulateFlags) options(seeds int) simulate.Options {
+	if f.seeds > 0 {
+		seeds = f.seeds
+	}
+	return simulate.Options{Seeds: seeds, First: f.seed, Parallel: f.jobs}
+}
+
+// strategyNames lists the strategies, weir's own first.
+func strategyNames() []string {
+	var names []string
+	for _, c := range contender.All() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// contenders are the strategies to compare.
+func (f *simulateFlags) contenders(chosen bool) ([]contender.Contender, error) { //nolint:revive // whether the flag was typed.
+	var all []contender.Contender
+	if f.sweep != "" {
+		sweep, err := simulate.ParseSweep(f.sweep)
+		if err != nil {
+			return nil, err
+		}
+		if all, err = sweep.Contenders(f.config); err != nil || !chosen {
+			return all, err
+		}
+	}
+	made := contender.With(f.config)
+	if !chosen {
+		return made, nil
+	}
+	for _, name := range f.strategies {
+		found, err := strategy(made, name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, func(c contender.Contender) bool { return c.Name == found.Name }) {
+			return nil, fmt.Errorf("--strategies: %s is there twice", found.Name)
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// strategy finds one of those that were made, in upper or lower case.
+func strategy(made []contender.Contender, name string) (contender.Contender, error) {
+	for _, c := range made {
+		if strings.EqualFold(c.Name, strings.TrimSpace(name)) {
+			return c, nil
+		}
+	}
+	c, err := contender.Named(strings.TrimSpace(name)) // and weir with one wish
+	if err != nil {
+		return c, fmt.Errorf("--strategies: %w", err)
+	}
+	return c, nil
+}
+
+// defaultPrice is what explain takes, too.
+const defaultPrice = explain.DefaultPrice
+
+// namesOf lists scenarios' names.
+func namesOf(scenarios []*scenario.Scenario) []string {
+	names := make([]string, 0, len(scenarios))
+	for _, s := range scenarios {
+		names = append(names, s.Name)
+	}
+	return names
+}

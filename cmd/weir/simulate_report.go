@@ -1,0 +1,225 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/weir-lb/weir/internal/plots"
+	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/score"
+	"github.com/weir-lb/weir/internal/simulate"
+)
+
+// compare plays scenarios with strategies and reports.
+func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario, contenders []contender.Contender) error {
+	if err := f.prepare(); err != nil {
+		return err
+	}
+	o := f.options(compareSeeds)
+	if len(scenarios) > few {
+		o = f.options(manySeeds)
+	}
+	o.Scenarios, o.Contenders = scenarios, contenders
+	out, err := f.play(c, o)
+	if err != nil {
+		return err
+	}
+	labels := score.Options{Measures: f.measures()}
+	for _, s := range scenarios {
+		labels.Scenarios = append(labels.Scenarios, score.LabelOf(s))
+	}
+	for i := range contenders {
+		labels.Contenders = append(labels.Contenders, score.Label{Name: contenders[i].Name, Title: contenders[i].Title})
+	}
+	board := score.Compare(out.Results, labels)
+	report := plots.Report{
+		Board: &board, Scenarios: scenarios, Contenders: contenders, Results: out.Results, Assumptions: simulate.Assumptions(),
+	}
+	if err := f.writePlots(report); err != nil {
+		return err
+	}
+	return f.printBoard(c, &board)
+}
+
+// play makes the runs with a progress bar.
+func (f *simulateFlags) play(c *cobra.Command, o simulate.Options) (*simulate.Outcome, error) {
+	bar := f.bar(c)
+	defer bar.clear()
+	o.Progress = bar.show
+	return simulate.Run(c.Context(), o)
+}
+
+// measures are the columns of a comparison: all, or of a sweep those that make its curve.
+func (f *simulateFlags) measures() []score.Measure {
+	all := score.Measures()
+	if f.sweep == "" {
+		return all
+	}
+	return slices.DeleteFunc(all, func(m score.Measure) bool {
+		return !slices.Contains([]string{"good", "inZone", "dollarsPerHour", "p99", "success"}, m.Key)
+	})
+}
+
+// printBoard prints a comparison as asked.
+func (f *simulateFlags) printBoard(c *cobra.Command, b *score.Board) error {
+	w := c.OutOrStdout()
+	style := score.Style{Wide: f.wide, Notes: simulate.Assumptions()}
+	if len(b.Overall.Rows) > 1 && slices.ContainsFunc(b.Overall.Rows, func(r score.Row) bool { return r.Contender == weirStrategy }) {
+		style.Against = weirStrategy
+	}
+	switch f.output {
+	case "json":
+		return printData(w, f.output, struct {
+			score.View
+			Assumptions []string `json:"assumptions"`
+		}{b.View(), simulate.Assumptions()})
+	case "csv":
+		c.PrintErrln(simulate.Disclaimer)
+		return b.CSV(w)
+	case "markdown":
+		return b.Markdown(w, style)
+	default:
+		style.Colour, style.Width = wantsColour(w), terminalWidth(w)
+		return b.Print(w, style)
+	}
+}
+
+// weirStrategy is the one that the others are compared with.
+const weirStrategy = "weir"
+
+// terminalWidth is how many columns w has; 0: it is no terminal.
+func terminalWidth(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd())) //nolint:gosec // a file descriptor.
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// printTable prints a table as asked, but for JSON; its first columns are text.
+func (f *simulateFlags) printTable(w io.Writer, t *simulate.Table, left int) error {
+	switch f.output {
+	case "csv":
+		return t.CSV(w)
+	case "markdown":
+		return t.Markdown(w, left)
+	default:
+		return t.Print(w, left)
+	}
+}
+
+// printReport prints a table, or the data behind it, with what every report says.
+func (f *simulateFlags) printReport(c *cobra.Command, t *simulate.Table, left int, data any) error {
+	w := c.OutOrStdout()
+	switch f.output {
+	case "json":
+		return printData(w, f.output, data)
+	case "csv":
+		c.PrintErrln(simulate.Disclaimer)
+		return f.printTable(w, t, left)
+	}
+	if err := f.printTable(w, t, left); err != nil {
+		return err
+	}
+	return printNotes(w)
+}
+
+// printNotes prints what every report says.
+func printNotes(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "\n%s The model:\n\n", simulate.Disclaimer); err != nil {
+		return err
+	}
+	for _, a := range simulate.Assumptions() {
+		if _, err := io.WriteString(w, wrapped("- "+a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrapped breaks an item of a list into lines that every terminal and every page has room for.
+func wrapped(item string) string {
+	const width = 100
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(item) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > width:
+			b.WriteString("\n  ")
+			column = 2
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String() + "\n"
+}
+
+// notes are what every report says, as JSON has it.
+type notes struct {
+	Notice      string   `json:"notice"`
+	Assumptions []string `json:"assumptions"`
+}
+
+func newNotes() notes { return notes{simulate.Disclaimer, simulate.Assumptions()} }
+
+// prepare makes sure that plots can be written, before anybody waits for them.
+func (f *simulateFlags) prepare() error {
+	if f.html != "" {
+		if err := canWrite(f.html); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
+	if f.png != "" {
+		if err := os.MkdirAll(f.png, 0o755); err != nil { //nolint:gosec // pictures are for everybody.
+			return fmt.Errorf("--png: %w", err)
+		}
+	}
+	return nil
+}
+
+// writePlots writes the page and the pictures that were asked for.
+func (f *simulateFlags) writePlots(r plots.Report) error {
+	if f.html != "" {
+		if err := writeWhole(f.html, func(w io.Writer) error { return plots.Page(w, r) }); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
+	if f.png == "" {
+		return nil
+	}
+	for _, name := range append([]string{""}, namesOf(r.Scenarios)...) {
+		pictures, err := plots.PNG(r, name)
+		if err != nil {
+			return fmt.Errorf("--png: %w", err)
+		}
+		if name == "" {
+			name = "overall"
+		}
+		for _, p := range pictures {
+			err := writeWhole(filepath.Join(f.png, name+"-"+p.Name+".png"), func(w io.Writer) error {
+				_, err := w.Write(p.PNG)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("--png: %w", err)
+			}
+		}
+	}
+	return nil
+}

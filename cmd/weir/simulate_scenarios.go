@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/simulate"
+	"github.com/weir-lb/weir/test/scenarios"
+)
+
+// scenarios reads what is to be played: the standard scenarios of these names, all of them when there is neither a name
+// nor a file, and then the files.
+//
+// Errors: all mistakes of all files, as FILE:LINE: FIELD: MESSAGE.
+func (f *simulateFlags) scenarios(c *cobra.Command, names []string) ([]*scenario.Scenario, error) {
+	for _, name := range names {
+		if !slices.Contains(scenarios.Names(), name) {
+			return nil, unknownScenario(name)
+		}
+	}
+	if len(names) == 0 && len(f.files) == 0 {
+		names = scenarios.Names()
+	}
+	c.SilenceUsage = true
+	var all []*scenario.Scenario
+	var mistakes []error
+	add := func(file string, text []byte) {
+		s, err := scenario.Parse(file, text)
+		if err != nil {
+			mistakes = append(mistakes, err)
+			return
+		}
+		all = append(all, s)
+	}
+	for _, name := range names {
+		text, err := scenarios.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		add(name+".txtar", text)
+	}
+	for _, file := range f.files {
+		text, name, err := readScenario(file, c.InOrStdin())
+		if err != nil {
+			return nil, err
+		}
+		add(name, text)
+	}
+	if len(mistakes) > 0 {
+		return nil, fmt.Errorf("there are mistakes in scenarios:\n%w", errors.Join(mistakes...))
+	}
+	return all, distinct(all)
+}
+
+// readScenario reads a file, or standard input.
+func readScenario(file string, stdin io.Reader) (text []byte, name string, err error) {
+	if file != "-" {
+		text, err = os.ReadFile(file) //nolint:gosec // the user named it.
+		return text, file, err
+	}
+	if text, err = io.ReadAll(stdin); err != nil {
+		return nil, "", fmt.Errorf("read the scenario from standard input: %w", err)
+	}
+	return text, "stdin", nil
+}
+
+// distinct refuses two scenarios of one name: no table could tell them apart.
+func distinct(all []*scenario.Scenario) error {
+	names := namesOf(all)
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("two scenarios are called %s: give one of the files another name", name)
+		}
+	}
+	return nil
+}
+
+func unknownScenario(name string) error {
+	near := topology.Near(name, scenarios.Names())
+	return fmt.Errorf("no scenario %q: did you mean %s? (a file is given with --scenario)", name, strings.Join(near, ", "))
+}
+
+// printList lists the standard scenarios.
+func (f *simulateFlags) printList(w io.Writer) error {
+	type item struct {
+		Name  string `json:"name"`
+		Title string `json:"title"`
+	}
+	t := simulate.Table{Columns: []string{"SCENARIO", "WHAT HAPPENS"}}
+	items := []item{}
+	for _, name := range scenarios.Names() {
+		text, err := scenarios.Read(name)
+		if err != nil {
+			return err
+		}
+		s, err := scenario.Parse(name+".txtar", text)
+		if err != nil {
+			return err
+		}
+		items = append(items, item{name, s.Title})
+		t.Rows = append(t.Rows, []string{name, s.Title})
+	}
+	if f.output == "json" {
+		return printData(w, f.output, struct {
+			Scenarios []item `json:"scenarios"`
+		}{items})
+	}
+	return f.printTable(w, &t, len(t.Columns))
+}
+
+// printScenario prints a standard scenario as it is written.
+func printScenario(w io.Writer, name string) error {
+	if !slices.Contains(scenarios.Names(), name) {
+		return unknownScenario(name)
+	}
+	text, err := scenarios.Read(name)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// completeScenarios completes names of standard scenarios.
+func completeScenarios(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, name := range scenarios.Names() {
+		if !slices.Contains(args, name) {
+			names = append(names, name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeStrategies completes the last of a list of strategies.
+func completeStrategies(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	var names []string
+	for _, c := range contender.All() {
+		if !slices.Contains(strings.Split(before, ","), c.Name) {
+			names = append(names, before+c.Name+"\t"+cmp.Or(c.Title, c.Name))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/internal/golden"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/simulate"
+	"github.com/weir-lb/weir/test/scenarios"
+)
+
+const tiny = "testdata/tiny.txtar" // some seconds of a few requests
+
+func TestSimulateComparesInEachFormat(t *testing.T) {
+	for name, args := range map[string][]string{
+		"simulate-table":    {"--wide"},
+		"simulate-markdown": {"-o", "markdown"},
+		"simulate-csv":      {"-o", "csv"},
+		"simulate-sweep":    {"--sweep", "homeslowdown=1.2,1.8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"simulate", "--scenario", tiny, "--strategies", "weir,Random", "--seeds", "2"}, args...)
+			status, out, err := weir(t, "", args...)
+			if status != exitOK || strings.TrimSpace(strings.TrimPrefix(err, simulate.Disclaimer)) != "" {
+				t.Fatalf("status %d, error %q", status, err)
+			}
+			if !strings.Contains(out+err, simulate.Disclaimer) {
+				t.Errorf("the report does not say %q", simulate.Disclaimer)
+			}
+			golden.Check(t, name+".golden", out)
+		})
+	}
+}
+
+func TestSimulateAnswersProgramsWithTheAssumptions(t *testing.T) {
+	status, out, err := weir(t, "", "simulate", "--scenario", tiny, "--strategies", "weir,hazl", "--seeds", "1", "-o", "json")
+	if status != exitOK {
+		t.Fatalf("status %d, error %q", status, err)
+	}
+	var got struct {
+		Notice      string
+		Assumptions []string
+		Scenarios   []struct {
+			Scenario   string
+			Contenders []struct{ Contender string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Notice != simulate.Disclaimer || !slices.Equal(got.Assumptions, simulate.Assumptions()) {
+		t.Errorf("notice %q, %d assumptions", got.Notice, len(got.Assumptions))
+	}
+	if len(got.Scenarios) != 1 || got.Scenarios[0].Scenario != "tiny" || len(got.Scenarios[0].Contenders) != 2 {
+		t.Errorf("scenarios %+v", got.Scenarios)
+	}
+}
+
+func TestSimulateListsAndShowsTheStandardScenarios(t *testing.T) {
+	status, out, err := weir(t, "", "simulate", "--list")
+	if status != exitOK || err != "" {
+		t.Fatalf("status %d, error %q", status, err)
+	}
+	for _, name := range scenarios.Names() {
+		if !strings.Contains(out, "\n"+name+" ") {
+			t.Errorf("the list lacks %s:\n%s", name, out)
+		}
+	}
+	status, shown, err := weir(t, "", "simulate", "--show", scenarios.Names()[0])
+	want, _ := scenarios.Read(scenarios.Names()[0])
+	if status != exitOK || shown != string(want) {
+		t.Errorf("status %d, error %q, shown:\n%s", status, err, shown)
+	}
+	status, out, err = weir(t, "", "simulate", "--list", "-o", "json")
+	var list struct {
+		Scenarios []struct{ Name, Title string }
+	}
+	if bad := json.Unmarshal([]byte(out), &list); status != exitOK || bad != nil || len(list.Scenarios) != len(scenarios.Names()) {
+		t.Errorf("status %d, error %q, %v, %d scenarios", status, err, bad, len(list.Scenarios))
+	}
+}
+
+func TestAScenarioFromStandardInputIsPlayed(t *testing.T) {
+	text, err := os.ReadFile(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, out, problem := weir(t, string(text), "simulate", "--scenario", "-", "--strategies", "weir", "--seeds", "1", "-o", "csv")
+	if status != exitOK || !strings.Contains(out, "stdin,weir,inZone,") {
+		t.Errorf("status %d, error %q, output:\n%s", status, problem, out)
+	}
+}
+
+func TestMistakesInScenariosAreToldAllWithFileLineAndField(t *testing.T) {
+	folder := t.TempDir()
+	one, other := filepath.Join(folder, "one.txtar"), filepath.Join(folder, "other.txtar")
+	text, err := os.ReadFile(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, one, strings.Replace(string(text), "workers=2", "workers=none", 1))
+	write(t, other, strings.Replace(string(text), "stress 12s..18s", "stress 12s", 1))
+	status, out, problem := weir(t, "", "simulate", "--scenario", one, "--scenario", other)
+	if status != exitFailed || out != "" {
+		t.Errorf("status %d, output %q", status, out)
+	}
+	for _, want := range []string{"\n" + one + ":9: ", "\n" + other + ":11: stress: "} {
+		if !strings.Contains(problem, want) {
+			t.Errorf("the error lacks %q:\n%s", want, problem)
+		}
+	}
+	write(t, other, string(text))
+	twice := filepath.Join(folder, "tiny.txtar")
+	write(t, twice, string(text))
+	if status, _, err := weir(t, "", "simulate", "--scenario", tiny, "--scenario", twice); status != exitFailed || !strings.Contains(err, "two scenarios are called tiny") {
+		t.Errorf("status %d, error %q", status, err)
+	}
+}
+
+func TestSimulateWritesWholeFilesOrNone(t *testing.T) {
+	folder := t.TempDir()
+	page, pictures := filepath.Join(folder, "report.html"), filepath.Join(folder, "a", "b")
+	args := []string{"simulate", "--scenario", tiny, "--strategies", "weir,random", "--seeds", "1"}
+	status, _, err := weir(t, "", append(args, "--html", page, "--png", pictures)...)
+	if status != exitOK {
+		t.Fatalf("status %d, error %q", status, err)
+	}
+	text, problem := os.ReadFile(page) //nolint:gosec // the test's own file.
+	if problem != nil || !strings.Contains(string(text), "</html>") {
+		t.Errorf("the page: %v, %d bytes", problem, len(text))
+	}
+	files, problem := os.ReadDir(pictures)
+	if problem != nil || len(files) < 3 {
+		t.Errorf("pictures: %v, %v", files, problem)
+	}
+	for _, f := range files {
+		content, err := os.ReadFile(filepath.Join(pictures, f.Name())) //nolint:gosec // the test's own file.
+		if err != nil || !strings.HasPrefix(string(content), "\x89PNG") || strings.HasPrefix(f.Name(), ".") {
+			t.Errorf("%s is no picture: %v", f.Name(), err)
+		}
+	}
+	for flag, path := range map[string]string{"--html": filepath.Join(folder, "none", "x.html"), "--png": page} {
+		status, out, err := weir(t, "", append(args, flag, path)...)
+		if status != exitFailed || out != "" || !strings.Contains(err, path) || !strings.Contains(err, flag) {
+			t.Errorf("%s %s: status %d, output %q, error %q", flag, path, status, out, err)
+		}
+	}
+	left, problem := os.ReadDir(folder)
+	if problem != nil || len(left) != 2 {
+		t.Errorf("in the folder are %v, %v", left, problem)
+	}
+}
+
+func TestAMistakeInSimulateEndsWithStatus2(t *testing.T) {
+	noCluster(t)
+	for args, want := range map[string]string{
+		"simulate stedy":                                  `no scenario "stedy": did you mean steady`,
+		"simulate --show stedy":                           `did you mean steady`,
+		"simulate -o xml":                                 "--output=xml: want table, json, csv or markdown",
+		"simulate --strategies luck":                      `--strategies: unknown strategy "luck"`,
+		"simulate --strategies weir,Weir":                 "weir is there twice",
+		"simulate --seeds -1":                             "--seeds=-1",
+		"simulate --prefer some":                          `unknown preference "some"`,
+		"simulate --hazl-low 3":                           "load band 3 to 2",
+		"simulate --set HomeSlowdown":                     "want NAME=VALUE",
+		"simulate --set Home=1":                           `unknown constant "Home"`,
+		"simulate --set HomeSlowdown=1 --prefer cost":     "--prefer=cost sets HomeSlowdown",
+		"simulate --sweep HomeSlowdown=1":                 "sweep",
+		"simulate --sweep HomeSlowdown=1,2 --prefer cost": "[prefer sweep]",
+		"simulate --list --show steady":                   "[list show]",
+		"simulate steady --list":                          "does not go with",
+		"simulate steady --trace client=1":                "name one scenario, and one strategy",
+		"simulate steady --strategies weir --trace a":     "want client=NUMBER",
+		"simulate -f x":                                   "needs a --service",
+		"simulate -f x --service a":                       "needs a --rate",
+		"simulate -f x --service a --rate much":           `rate "much"`,
+		"simulate -f x --service a --rate 1 --bytes big":  `"big": want a size`,
+		"simulate -f x --service a --rate 1 --cv 11":      "--cv=11",
+		"simulate -f x --service a --rate 1 --clients 0":  "--clients=0",
+		"simulate -f x --service a --rate 1 --price -1":   "--price=-1",
+		"simulate -f x --service a --rate 1 --html y":     "--html and --png show comparisons",
+		"simulate --service a --rate 1":                   "no cluster and no manifests",
+		"simulate -f x --service a --rate 1 --workers 1 --service-time 1s --utilisation 1": "two of them say what the third is",
+	} {
+		t.Run(args, func(t *testing.T) {
+			status, out, err := weir(t, "", strings.Fields(args)...)
+			if status != exitUsage || !strings.Contains(err, want) || out != "" {
+				t.Errorf("status %d, output %q, error %q; want status 2 and an error with %q", status, out, err, want)
+			}
+		})
+	}
+}
+
+func TestATraceIsPrintedInWords(t *testing.T) {
+	status, out, err := weir(t, "", "simulate", "--scenario", tiny, "--strategies", "weir", "--trace", "client=a/1")
+	if status != exitOK || !strings.Contains(out, "calm       a 100") || !strings.Contains(out, "the zone copes with its own traffic") {
+		t.Errorf("status %d, error %q, output:\n%s", status, err, out)
+	}
+	status, _, err = weir(t, "", "simulate", "--scenario", tiny, "--strategies", "weir", "--trace", "client=9")
+	if status != exitFailed || !strings.Contains(err, "scenario tiny has 4 clients, not 9") {
+		t.Errorf("status %d, error %q", status, err)
+	}
+}
+
+func TestInterruptedSimulationsPrintNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, err strings.Builder
+	status := run(ctx, []string{"simulate"}, streams{in: strings.NewReader(""), out: &out, err: &err})
+	if status != exitFailed || out.String() != "" || !strings.Contains(err.String(), "ended early") {
+		t.Errorf("status %d, output %q, error %q", status, out.String(), err.String())
+	}
+}
+
+func TestTheProgressBarFitsItsLine(t *testing.T) {
+	p := simulate.Progress{Runs: 3, Of: 12, Done: 0.25, Elapsed: 10 * time.Second, Left: 30 * time.Second}
+	if got, want := barText(p, 60), strings.Repeat("█", 7)+strings.Repeat("░", 23)+"  25 %  3 of 12 runs, 30s left"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for width := range 100 {
+		if got := len([]rune(barText(p, width))); got > width {
+			t.Errorf("%d columns in %d", got, width)
+		}
+	}
+	var w strings.Builder
+	b := &bar{w: &w, width: func() int { return 20 }}
+	b.show(p)
+	b.show(p) // too soon
+	b.clear()
+	if got := w.String(); strings.Count(got, "25 %") != 1 || !strings.HasSuffix(got, "\r\x1b[K") {
+		t.Errorf("drawn: %q", got)
+	}
+}
+
+func TestWhatIfAnswersFromManifests(t *testing.T) {
+	args := []string{"simulate", "-f", "../../docs/examples/locality/world.yaml", "--service", "shop/cart", "--seeds", "1"}
+	with := func(more ...string) []string { return slices.Concat(args, more) }
+	file := filepath.Join(t.TempDir(), "cart.txtar")
+	status, out, err := weir(t, "", with("--rate", "80", "--workers", "2", "--lose", "zone-a", "--traffic", "zone-b:x2",
+		"--replicas", "zone-c:1", "--mode", "PreferSameZone", "--write-scenario", file)...)
+	if status != exitOK || err != "" {
+		t.Fatalf("status %d, error %q", status, err)
+	}
+	golden.Check(t, "simulate-what-if.golden", out)
+
+	text, problem := os.ReadFile(file) //nolint:gosec // the test's own file.
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	s, problem := scenario.Parse("cart.txtar", text)
+	if problem != nil || s.String() != string(text) {
+		t.Errorf("what was written is not what is read: %v", problem)
+	}
+	status, _, err = weir(t, "", "simulate", "--scenario", file, "--strategies", "weir", "--seeds", "1", "-o", "csv")
+	if status != exitOK {
+		t.Errorf("the written scenario: status %d, error %q", status, err)
+	}
+
+	for text, want := range map[string]string{
+		"--lose zone-x":        "--lose=zone-x: lose zone zone-x: it has no endpoints",
+		"--traffic zone-a:2":   "--traffic=zone-a:2: want ZONE:xFACTOR",
+		"--replicas many":      "--replicas=many: want NUMBER or ZONE:NUMBER",
+		"--replicas 0":         "--replicas=0: 0 replicas: want 1",
+		"--mode Fair":          `--mode=Fair: unknown distribution mode "Fair"`,
+		"--strategies luck":    `unknown strategy "luck"`,
+		"--service shop/carts": "no service shop/carts: did you mean shop/cart?",
+	} {
+		if status, _, err := weir(t, "", with(append([]string{"--rate", "80"}, strings.Fields(text)...)...)...); status == exitOK || !strings.Contains(err, want) {
+			t.Errorf("%s: status %d, error %q; want one with %q", text, status, err, want)
+		}
+	}
+}

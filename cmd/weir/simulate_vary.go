@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/simulate"
+)
+
+// printSensitivity halves and doubles each constant, and prints what that does.
+func (f *simulateFlags) printSensitivity(c *cobra.Command, scenarios []*scenario.Scenario) error {
+	o := f.options(sensitivitySeeds)
+	o.Scenarios = scenarios
+	bar := f.bar(c)
+	o.Progress = bar.show
+	s, err := simulate.Vary(c.Context(), o, f.config, simulate.ConstantNames())
+	bar.clear()
+	if err != nil {
+		return err
+	}
+	if f.output == "table" || f.output == "markdown" {
+		_, err := fmt.Fprintf(c.OutOrStdout(), "%d scenarios, %d seeds; from seed to seed bad %% varies by %.2f points.\n\n",
+			len(s.Scenarios), s.Seeds, 100*s.Noise)
+		if err != nil {
+			return err
+		}
+	}
+	t := s.Table()
+	return f.printReport(c, &t, 1, struct {
+		notes
+		*simulate.Sensitivity
+	}{newNotes(), s})
+}
+
+// printTrace prints what one client decided.
+func (f *simulateFlags) printTrace(c *cobra.Command, scenarios []*scenario.Scenario, contenders []contender.Contender) error {
+	if len(scenarios) != 1 || len(contenders) != 1 {
+		return &usageError{errors.New("--trace: name one scenario, and one strategy with --strategies")}
+	}
+	client, err := simulate.ParseClient(f.trace)
+	if err != nil {
+		return &usageError{fmt.Errorf("--trace: %w", err)}
+	}
+	job := simulate.Job{Scenario: scenarios[0], Contender: &contenders[0], Seed: f.seed}
+	moments, err := simulate.Trace(c.Context(), job, client)
+	if err != nil {
+		return err
+	}
+	t := simulate.TraceTable(moments)
+	return f.printReport(c, &t, len(t.Columns), struct {
+		notes
+		Scenario string            `json:"scenario"`
+		Strategy string            `json:"strategy"`
+		Seed     uint64            `json:"seed"`
+		Moments  []simulate.Moment `json:"moments"`
+	}{newNotes(), job.Scenario.Name, job.Contender.Name, job.Seed, moments})
+}
