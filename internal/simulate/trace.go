@@ -124,10 +124,16 @@ func (m *Moment) differs(before *Moment) bool {
 	return false
 }
 
-// TraceTable shows a trace, a row for each moment.
+// TraceTable shows a trace, a row for each moment. A reason that stays is shown once.
 func TraceTable(moments []Moment) Table {
 	t := Table{Columns: []string{"TIME", "STATE", "SHARE % (SLOWDOWN)", "BASELINE MS", "BECAUSE"}}
+	said := ""
 	for _, m := range moments {
+		because := m.Because
+		if because == said {
+			because = ""
+		}
+		said = m.Because
 		var groups []string
 		for _, g := range m.Groups {
 			name := string(g.Zone)
@@ -137,7 +143,7 @@ func TraceTable(moments []Moment) Table {
 			groups = append(groups, fmt.Sprintf("%s %s (%.2f)", name, percent(g.Share, 0), g.Slowdown))
 		}
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprintf("%.1f s", m.Seconds), m.State, strings.Join(groups, "  "), fmt.Sprintf("%.1f", m.Baseline), m.Because,
+			fmt.Sprintf("%.1f s", m.Seconds), m.State, strings.Join(groups, "  "), fmt.Sprintf("%.1f", m.Baseline), because,
 		})
 	}
 	return t
