@@ -10,11 +10,12 @@ BENCH    ?= .
 COUNT    ?= 1
 E2EFLAGS ?=
 PKG      ?= ./...
+PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
 LIVE     := /(internal/(agent|demo|l7)|test/e2e|cmd/weir)$$
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build install test lint fuzz bench golden clients namespaces kube e2e scale generate deploy-check check-metrics
+.PHONY: build install test lint fuzz bench golden clients namespaces kube e2e scale proof generate deploy-check check-metrics
 
 # bin/weir, static.
 build:
@@ -66,6 +67,11 @@ namespaces:
 # chooses.
 e2e: namespaces kube
 	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags e2e -timeout 40m -v $(E2EFLAGS) ./test/kube/
+
+# Is the simulator right? Standard scenarios on real sockets beside what it says of them: a table, in about eight minutes
+# on a machine with nothing else to do. Not part of test. PROOF=a,b chooses scenarios.
+proof: build
+	@bin/weir demo --scenario $(PROOF) --output markdown
 
 # A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes about ten minutes.
 scale: kube
