@@ -65,6 +65,7 @@ func figures() []figure {
 		{"good, affected zones", func(r *sim.Result) float64 { return r.Affected.Good }, fraction, 0},
 		{"in zone, affected zones", func(r *sim.Result) float64 { return r.Affected.InZone }, fraction, 0},
 		{"in zone when calm", func(r *sim.Result) float64 { return r.Calm.InZone }, fraction, 0},
+		{"p50 when calm", func(r *sim.Result) float64 { return r.Calm.P50.Seconds() }, latency, 0},
 		{"p99 when calm", func(r *sim.Result) float64 { return r.Calm.P99.Seconds() }, latency, 0},
 		{"peak load", func(r *sim.Result) float64 { return r.PeakLoad }, ratio, 0},
 	}

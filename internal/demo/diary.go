@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -79,6 +80,24 @@ func (d *diary) result() *sim.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.observed.Result()
+}
+
+// playStall is what a machine may be late by at the worst without being blamed for it: every latency has its part of it.
+const playStall = 50 * time.Millisecond
+
+// complaint says what was wrong with the machine on which the play was; empty: nothing.
+func (d *diary) complaint() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.dropped > 0:
+		return fmt.Sprintf("%d requests were never sent, because too many were outstanding", d.dropped)
+	case d.stall > playStall:
+		return fmt.Sprintf("this machine was busy otherwise: requests were sent up to %v after they were due, and every figure "+
+			"suffers from it", d.stall.Round(time.Millisecond))
+	default:
+		return ""
+	}
 }
 
 // recentSpan is how much of the past the live line sums up.

@@ -63,6 +63,9 @@ func Play(ctx context.Context, sc *scenario.Scenario, o PlayOptions) (r *sim.Res
 		return nil, err
 	}
 	o.Progress.finish()
+	if complaint := p.diary.complaint(); complaint != "" {
+		o.Progress.write(complaint + "\n")
+	}
 	return p.diary.result(), nil
 }
 

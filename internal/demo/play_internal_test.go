@@ -261,6 +261,34 @@ func TestTheNetworkIsLongerAcrossZonesAndClusters(t *testing.T) {
 	}
 }
 
+func TestABusyMachineIsBlamed(t *testing.T) {
+	sc := story(t)
+	stage, err := newPlayStage(sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDiary(sc, stage, PlayOptions{Player: defaultPlayer()})
+	d.note(sample{due: time.Second, sent: 1010 * time.Millisecond, done: 2 * time.Second, result: good, reached: []int{0}})
+	if got := d.complaint(); got != "" {
+		t.Errorf("10 ms late: %s", got)
+	}
+	d.note(sample{due: time.Second, sent: 1300 * time.Millisecond, done: 2 * time.Second, result: good, reached: []int{3, 2}})
+	if got := d.complaint(); !strings.Contains(got, "300ms") {
+		t.Errorf("300 ms late: %q", got)
+	}
+	d.note(sample{due: time.Second, sent: time.Second, done: time.Second, served: -1, result: dropped})
+	if got := d.complaint(); !strings.Contains(got, "1 requests were never sent") {
+		t.Errorf("one dropped: %q", got)
+	}
+	// Both attempts of the second request crossed; the third reached nobody.
+	if f := d.result().Whole; f.Requests != 0 {
+		t.Errorf("the warm-up is counted: %+v", f)
+	}
+	if g := d.recent(2 * time.Second); g.inZone != 0.5 || g.success < 0.6 || g.success > 0.7 {
+		t.Errorf("the live line says %+v", g)
+	}
+}
+
 func TestStandardScenariosThatCanBePlayedFitOneMachine(t *testing.T) {
 	played := 0
 	for _, name := range scenarios.Names() {
