@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +71,9 @@ func (f *demoScenarioFlags) run(c *cobra.Command, o demo.PlayOptions, output str
 	c.SilenceUsage = true
 	out := c.OutOrStdout()
 	o.Progress = demo.NewDisplay(os.Stderr)
+	if o.Seed == 0 {
+		o.Seed = demo.DefaultSeed
+	}
 	if output == "markdown" {
 		if _, err := fmt.Fprintln(out, demo.MarkdownHead); err != nil {
 			return err
@@ -77,23 +81,31 @@ func (f *demoScenarioFlags) run(c *cobra.Command, o demo.PlayOptions, output str
 	}
 	var runs []demo.Agreement
 	for _, sc := range all {
-		measured, err := demo.Play(c.Context(), sc, o)
+		a, err := f.prove(c.Context(), sc, o)
 		if err != nil {
-			return fmt.Errorf("play %s: %w", sc.Name, err)
+			return err
 		}
-		var simulated []*sim.Result
-		if f.agree {
-			if simulated, err = simulateSeeds(sc, o.Player); err != nil {
-				return err
-			}
-		}
-		a := demo.Agree(measured, simulated)
 		runs = append(runs, a)
 		if err := printAgreement(out, &a, output); err != nil {
 			return err
 		}
 	}
 	return conclude(out, runs, output)
+}
+
+// prove plays a scenario on sockets and, if that is wanted, in the simulator.
+func (f *demoScenarioFlags) prove(ctx context.Context, sc *scenario.Scenario, o demo.PlayOptions) (demo.Agreement, error) {
+	measured, err := demo.Play(ctx, sc, o)
+	if err != nil {
+		return demo.Agreement{}, fmt.Errorf("play %s: %w", sc.Name, err)
+	}
+	var simulated []*sim.Result
+	if f.agree {
+		if simulated, err = simulateSeeds(sc, o); err != nil {
+			return demo.Agreement{}, err
+		}
+	}
+	return demo.Agree(measured, simulated), nil
 }
 
 // read gives the scenarios, made so that this machine can play them.
@@ -138,11 +150,11 @@ func readDemoScenario(name string) (*scenario.Scenario, error) {
 	return scenario.Parse(name, text)
 }
 
-// simulateSeeds plays the scenario in the simulator.
-func simulateSeeds(sc *scenario.Scenario, p demo.Player) ([]*sim.Result, error) {
+// simulateSeeds plays the scenario in the simulator, first with the requests that are sent on sockets.
+func simulateSeeds(sc *scenario.Scenario, o demo.PlayOptions) ([]*sim.Result, error) {
 	var results []*sim.Result
-	for seed := range uint64(demoSeeds) {
-		r, err := sim.Run(sim.Options{Scenario: sc, Contender: p.Simulated(), Seed: seed + 1})
+	for i := range uint64(demoSeeds) {
+		r, err := sim.Run(sim.Options{Scenario: sc, Contender: o.Player.Simulated(), Seed: o.Seed + i})
 		if err != nil {
 			return nil, fmt.Errorf("simulate %s: %w", sc.Name, err)
 		}
