@@ -268,7 +268,7 @@ func (w *weir) share(m moment) {
 		if first || z.name.tier != w.reach && (z.spill.open || over > unnoticed && !w.growing(w.reach)) {
 			first, w.reach = false, z.name.tier
 		}
-		w.noBetter = w.noBetter && z.sensor.delay > target(m, &z.sensor, from)
+		w.noBetter = w.noBetter && (z.spill.dead() || z.sensor.delay > target(m, &z.sensor, from))
 		if z.name.tier > w.reach {
 			z.share = 0
 			continue

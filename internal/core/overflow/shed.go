@@ -30,7 +30,7 @@ func (w *weir) drowning() bool {
 	}
 	ok, due := w.k.DeliveredPrior, w.k.DeliveredPrior
 	for i, z := range w.zones {
-		if i > 0 && z.open && z.sensor.slowdown <= w.k.ShedOthers {
+		if i > 0 && z.open && !z.spill.dead() && z.sensor.slowdown <= w.k.ShedOthers {
 			return false
 		}
 		ok += z.sensor.ok

@@ -70,6 +70,9 @@ func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
 // grows tells whether the zone is on its way to take more than it is allowed now, if more is offered.
 func (s *spill) grows() bool { return s.open && !s.hot && s.ceiling == 0 }
 
+// dead tells whether the zone was closed for answering nothing, and has not answered since.
+func (s *spill) dead() bool { return s.pause > 0 }
+
 // target is the delay up to which a zone is welcome: outsiders tolerate less than residents, unless home is much worse.
 func target(m moment, s *sensor, from excess) float64 {
 	return max(m.k.OutsiderSlowdown*(m.baseline+s.extraRTT(from.rtt)), m.k.HomeComparison*from.delay)
@@ -95,7 +98,7 @@ func (s *spill) start(m moment, z *zone, from excess) {
 		size = min(1, z.usable/from.endpoints)
 	}
 	share := (m.k.FirstShare + m.k.FirstShareFailed*(1-from.delivered)) * size
-	if s.pause > 0 || s.ceiling > 0 && m.now-s.cutAt < m.k.CeilingForget {
+	if s.dead() || s.ceiling > 0 && m.now-s.cutAt < m.k.CeilingForget {
 		share = min(share, m.k.OpenFloor)
 	}
 	s.open, s.allowed, s.heardAt = true, share*m.demand, m.now
