@@ -64,16 +64,16 @@ func (l *line) grow() {
 type agenda struct {
 	heap  []event
 	hole  bool // the top of the heap is gone and nothing has taken its place yet
-	lines []line
-	first []event // the head of each line; at never if it is empty
-	made  uint64  // events so far
+	lines [lines]line
+	first [lines]event // the head of each line; at never if it is empty
+	made  uint64       // events so far
 }
 
 // never is later than everything.
 const never = time.Duration(1<<63 - 1)
 
-func newAgenda(lines int) agenda {
-	a := agenda{lines: make([]line, lines), first: make([]event, lines)}
+func newAgenda() agenda {
+	a := agenda{}
 	for i := range a.first {
 		a.first[i].at = never
 	}
@@ -158,25 +158,25 @@ func (a *agenda) next(until time.Duration) (event, bool) {
 		a.fill()
 	}
 	const heap = -1
-	from := heap
-	least := event{at: never}
+	from, least := heap, &event{at: never}
 	if len(a.heap) > 0 {
-		least = a.heap[0]
+		least = &a.heap[0]
 	}
 	for i := range a.first {
-		if a.first[i].before(&least) {
-			least, from = a.first[i], i
+		if e := &a.first[i]; e.at < least.at || e.at == least.at && e.order < least.order {
+			least, from = e, i
 		}
 	}
+	e := *least
 	switch {
-	case least.at > until || least.at == never:
+	case e.at > until || e.at == never:
 		return event{}, false
 	case from == heap:
 		a.hole = true
 	default:
 		a.advance(from)
 	}
-	return least, true
+	return e, true
 }
 
 // advance makes the next event of a line its first.

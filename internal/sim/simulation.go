@@ -102,7 +102,7 @@ func New(o Options) (*Simulation, error) {
 		return nil, fmt.Errorf("play %s: %w", sc.Name, err)
 	}
 	s := &Simulation{
-		options: o, sc: sc, agenda: newAgenda(lines), digest: newDigest(),
+		options: o, sc: sc, agenda: newAgenda(), digest: newDigest(),
 		work: newWork(sc.Server.Service), network: newNetwork(sc.Network),
 		byAddr: make(map[netip.Addr]int32), recorder: newRecorder(sc),
 	}
