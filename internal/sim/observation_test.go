@@ -96,7 +96,7 @@ func TestPeakIsTheHighestRateOfAllTogether(t *testing.T) {
 		t.Errorf("the peak is %v requests/s, want 110", got)
 	}
 	sc.Day = &scenario.Day{Period: 16 * time.Second, Low: 0.5, High: 1.5}
-	if got := sim.Peak(sc); !near(got, 105) { // at noon, which is before the stress
+	if got := sim.Peak(sc); !same(got, 105) { // at noon, which is before the stress
 		t.Errorf("with a day the peak is %v requests/s, want 105", got)
 	}
 }
@@ -126,16 +126,16 @@ func TestAnObservationIsSummedUpAsASimulationIs(t *testing.T) {
 	if r.Contender != "real" || r.Seed != 9 || r.Requests != 160 || w.Requests != 30 {
 		t.Errorf("got %s, seed %d, %d requests, %d under stress", r.Contender, r.Seed, r.Requests, w.Requests)
 	}
-	if !near(w.InZone, 0.9) || !near(w.Success, 0.9) || !near(w.Cost, 0.1) || !near(w.Rate, 10) || w.P99 < 990*time.Millisecond {
+	if !same(w.InZone, 0.9) || !same(w.Success, 0.9) || !same(w.Cost, 0.1) || !same(w.Rate, 10) || w.P99 < 990*time.Millisecond {
 		t.Errorf("under stress %+v", w)
 	}
 	if r.Calm.InZone != 1 || r.Calm.Success != 1 || r.Others.Requests != 0 {
 		t.Errorf("calm %+v, others %+v", r.Calm, r.Others)
 	}
 	e := r.Endpoints[1]
-	if !near(r.PeakLoad, 2) || !near(e.Peak, 2) || !near(e.Load, 2.0/3) || e.Requests != 8 || e.Line[13] != 2 {
+	if !same(r.PeakLoad, 2) || !same(e.Peak, 2) || !same(e.Load, 2.0/3) || e.Requests != 8 || e.Line[13] != 2 {
 		t.Errorf("the peak is %v, the endpoint did %+v", r.PeakLoad, e)
 	}
 }
 
-func near(a, b float64) bool { return a-b < 1e-6 && b-a < 1e-6 }
+func same(a, b float64) bool { return a-b < 1e-6 && b-a < 1e-6 }
