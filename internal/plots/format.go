@@ -11,55 +11,10 @@ import (
 	"github.com/weir-lb/weir/internal/sim/score"
 )
 
-// decimals is how many a number of a unit is written with, as in the tables of score; value is as it is shown.
-func decimals(u score.Unit, value float64) int {
-	size := math.Abs(value)
-	switch u {
-	case score.Percent, score.Ratio:
-		return 2
-	case score.Millis:
-		if size >= 9.95 { // a tenth is less than 1 %
-			return 0
-		}
-		return 1
-	case score.Dollars:
-		if size >= 100 {
-			return 0
-		}
-		return 2
-	case score.Seconds, score.Points:
-		return 1
-	default: // counts
-		if size >= 100 || size == math.Trunc(size) {
-			return 0
-		}
-		return 3
-	}
-}
-
-// scaled is a number as its unit shows it.
-func scaled(u score.Unit, value float64) float64 {
-	if u == score.Percent || u == score.Points {
-		return 100 * value
-	}
-	return value
-}
-
-// number writes a number without its unit. A share is never rounded to nothing or to everything, nor money to nothing.
+// number writes a number without its unit, as the tables of score do.
 func number(u score.Unit, value float64) string {
-	switch shown := scaled(u, value); {
-	case (u == score.Percent || u == score.Dollars) && shown > 0 && shown < 0.005:
-		return "<0.01"
-	case u == score.Percent && shown >= 99.995 && shown < 100:
-		return ">99.99"
-	default:
-		return strconv.FormatFloat(shown, 'f', decimals(u, shown), 64)
-	}
-}
-
-// half writes the half of a confidence interval, with as many decimals as its mean.
-func half(u score.Unit, mean, half float64) string {
-	return "± " + strconv.FormatFloat(scaled(u, half), 'f', decimals(u, scaled(u, mean)), 64)
+	m := score.Measure{Unit: u}
+	return m.Text(score.Cell{Mean: value, Known: 1, Runs: 1})
 }
 
 // quantity writes a number with its unit.

@@ -74,9 +74,9 @@ type pageRow struct {
 
 // pageCell is a number.
 type pageCell struct {
-	Number string // "never" or a dash when no seed had one
+	Number string // as the tables of score have it
 	Half   string // with ±; empty with one seed
-	Known  string // "2 of 3 seeds" when not all had it
+	Known  string // "2 of 3 runs" when not all had it
 	IsBest bool
 }
 
@@ -174,18 +174,11 @@ func figures(section string, drawings []drawing) []pageFigure {
 	return all
 }
 
-// isMain tells the measures that everybody looks at; a page is not wide enough for all.
-func isMain(m *score.Measure) bool {
-	return slices.Contains([]string{
-		"inZone", dollarsKey, successKey, goodKey, "p50", "p99", "p999", "react", "oscillation", "peakLoad",
-	}, m.Key)
-}
-
 // tables writes a table of the board: one of the main measures, and one of the others if there are any.
 func (r Report) tables(t *score.Table, looks []look) []pageTable {
 	var main, more []int
 	for i := range r.Board.Measures {
-		if isMain(&r.Board.Measures[i]) {
+		if r.Board.Measures[i].Priority > 0 { // as the tables of a terminal have it
 			main = append(main, i)
 		} else {
 			more = append(more, i)
@@ -231,20 +224,13 @@ func (r Report) table(s *scores, measures []int) pageTable {
 
 // cell writes a number of a row.
 func (r Report) cell(row *scoreRow, column int) pageCell {
-	m := &r.Board.Measures[column]
-	if column >= len(row.cells) || row.cells[column].Known == 0 {
-		if m.Unit == score.Seconds { // a time that something took
-			return pageCell{Number: "never"}
-		}
-		return pageCell{Number: "–"}
+	if column >= len(row.cells) {
+		return pageCell{Number: "-"}
 	}
-	from := row.cells[column]
-	c := pageCell{Number: number(m.Unit, from.Mean), IsBest: from.Best}
-	if from.Half > 0 {
-		c.Half = half(m.Unit, from.Mean, from.Half)
-	}
-	if from.Known < r.Board.Seeds {
-		c.Known = fmt.Sprintf("%d of %s", from.Known, count(r.Board.Seeds, "seed"))
+	m, from := &r.Board.Measures[column], row.cells[column]
+	c := pageCell{Number: m.Text(from), Half: m.Interval(from), IsBest: from.Best}
+	if from.Known < from.Runs && !from.Never() {
+		c.Known = fmt.Sprintf("%d of %s", from.Known, count(from.Runs, "run"))
 	}
 	return c
 }
