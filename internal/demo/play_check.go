@@ -8,6 +8,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/l7"
 	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
@@ -47,6 +48,7 @@ func (p Player) Simulated() *contender.Contender {
 			return s
 		},
 		Pool: pick.Config{Algorithm: pick.PowerOfTwo}, Drains: p.Strategy == DefaultStrategy,
+		Reconnects: l7.DefaultRetry().Attempts - 1,
 	}
 }
 
@@ -73,6 +75,10 @@ func Playable(sc *scenario.Scenario, p Player) error {
 		switch v := sc.Steps[i].Verb; v {
 		case scenario.Rollout, scenario.Scale:
 			refuse(fmt.Sprintf("line %d: %s", sc.Steps[i].Line, v), "nobody starts endpoints here")
+		case scenario.Refuse:
+			if sc.Request.Retries > 0 {
+				refuse(fmt.Sprintf("line %d: %s", sc.Steps[i].Line, v), "to agents the clients' retries and their own are the same")
+			}
 		case scenario.Drain:
 			if sc.Steps[i].Where.Zone == "" {
 				refuse(fmt.Sprintf("line %d: %s", sc.Steps[i].Line, v), "want a zone")

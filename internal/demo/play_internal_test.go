@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/l7"
 	"github.com/weir-lb/weir/internal/sim"
+	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/test/scenarios"
 )
@@ -109,6 +111,11 @@ func TestWhatSocketsCannotPlayIsRefusedByName(t *testing.T) {
 	if _, err := Play(t.Context(), sc, PlayOptions{}); err == nil {
 		t.Error("it is played nevertheless")
 	}
+	sc = story(t, scenario.Step{Verb: scenario.Refuse, Line: 9})
+	sc.Request.Retries = 1
+	if err := Playable(sc, defaultPlayer()); err == nil || !strings.Contains(err.Error(), "line 9: refuse") {
+		t.Errorf("retries and refused connections: %v", err)
+	}
 	if err := Playable(story(t), defaultPlayer()); err != nil {
 		t.Errorf("a story that can be played is refused: %v", err)
 	}
@@ -122,6 +129,27 @@ func TestPlayersAreTheContendersThatAgentsHave(t *testing.T) {
 	}
 	if _, err := PlayerFor("envoy-zone", topology.ModeAuto); err == nil || !strings.Contains(err.Error(), "envoy-zone") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestPlayersReconnectAsTheirContendersDo(t *testing.T) {
+	weir, err := contender.Named(DefaultContender)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, with := retryOf(&scenario.Request{}), retryOf(&scenario.Request{Retries: 1, Accepted: true})
+	want := l7.Retry{On: l7.OnConnectFailure, Attempts: 1 + weir.Reconnects, BudgetRatio: float64(1 + weir.Reconnects)}
+	if without != want {
+		t.Errorf("agents of clients that do not retry have %+v, want %+v", without, want)
+	}
+	want = l7.Retry{
+		On: l7.OnConnectFailure | l7.OnReset | l7.On5xx, Attempts: 2, BudgetRatio: 2, MinPerSecond: -1,
+	}
+	if with != want {
+		t.Errorf("agents of clients that retry once have %+v, want %+v", with, want)
+	}
+	if got := defaultPlayer().Simulated().Reconnects; got != weir.Reconnects {
+		t.Errorf("the simulator's agents go to %d others, weir in it to %d", got, weir.Reconnects)
 	}
 }
 

@@ -170,8 +170,13 @@ func (s *playStage) seats(sc *scenario.Scenario, p Player) []seat {
 	return seats
 }
 
-// retryOf is what agents try again.
+// retryOf is what agents try again: what the scenario's clients would, or else refused connections alone, as often as by
+// default.
 func retryOf(r *scenario.Request) l7.Retry {
+	if r.Retries == 0 {
+		attempts := l7.DefaultRetry().Attempts
+		return l7.Retry{On: l7.OnConnectFailure, Attempts: attempts, BudgetRatio: float64(attempts)} // no limit
+	}
 	retry := l7.Retry{
 		On: l7.OnConnectFailure | l7.OnReset, Attempts: 1 + r.Retries, BudgetRatio: r.Budget, MinPerSecond: -1,
 	}

@@ -187,12 +187,11 @@ func (s *Simulation) serverOf(c *client, t *pick.Ticket) int32 {
 // beWary makes the client's patience end. That of a poll begins when its answer may come.
 func (s *Simulation) beWary(slot uint32) {
 	x, r := &s.exchanges.all[slot], &s.sc.Request
-	patience, attempt := r.Timeout, r.Attempt
-	total, single := lineTimeout, lineAttempt
+	attempt, total, single := r.Attempt, lineTimeout, lineAttempt
 	if x.form == poll {
-		patience, attempt, total, single = patience+x.hold, attempt+x.hold, linePollTimeout, linePollAttempt
+		attempt, total, single = attempt+x.hold, linePollTimeout, linePollAttempt
 	}
-	over := x.due + patience
+	over := s.patience(x)
 	e := event{order: uint64(evGiveUp), about: slot, tag: x.generation}
 	switch {
 	case r.Attempt > 0 && s.now+attempt < over:
@@ -213,7 +212,9 @@ func (s *Simulation) hear(slot uint32) {
 		x.ticket.Close(s.now, pick.LocalError)
 	case x.outcome != pick.Success:
 		x.ticket.Close(s.now, x.outcome)
-		s.failed(slot, x.outcome)
+		if !s.reconnect(slot) {
+			s.failed(slot, x.outcome)
+		}
 	case x.form == stream:
 		x.ticket.Answer(s.now, pick.Success)
 		s.end(slot, ending{success: true})
@@ -224,6 +225,25 @@ func (s *Simulation) hear(slot uint32) {
 		s.end(slot, ending{success: true})
 	}
 	s.exchanges.remove(slot)
+}
+
+// reconnect goes to another endpoint at once when a connection was refused, as far as the contender does that.
+func (s *Simulation) reconnect(slot uint32) bool {
+	x := &s.exchanges.all[slot]
+	if !x.refused || int(x.again) >= s.options.Contender.Reconnects || s.now >= s.patience(x) {
+		return false
+	}
+	x.again++
+	s.send(s.exchanges.renew(slot))
+	return true
+}
+
+// patience is when the client gives up.
+func (s *Simulation) patience(x *exchange) time.Duration {
+	if x.form == poll {
+		return x.due + s.sc.Request.Timeout + x.hold
+	}
+	return x.due + s.sc.Request.Timeout
 }
 
 // begins keeps a stream open after its headers.
@@ -266,25 +286,22 @@ func (s *Simulation) giveUp(slot uint32) {
 func (s *Simulation) failed(slot uint32, o pick.Outcome) {
 	x, r := &s.exchanges.all[slot], &s.sc.Request
 	c := &s.clients[x.client]
-	if int(x.tries) > r.Retries || !retryable(r, o) || !c.spending.retry(r, s.now) {
+	asked := int(x.tries - x.again) // by the client itself
+	if asked > r.Retries || !retryable(r, o) || !c.spending.retry(r, s.now) {
 		s.end(slot, ending{})
 		return
 	}
 	pause := time.Duration(0)
 	if r.Backoff > 0 {
 		const most = 20 // doublings: longer than any timeout
-		doubled := float64(uint64(1) << min(int(x.tries)-1, most))
+		doubled := float64(uint64(1) << min(asked-1, most))
 		pause = time.Duration(float64(r.Backoff) * doubled * c.chance.ExpFloat64())
 	}
-	patience := r.Timeout
-	if x.form == poll {
-		patience += x.hold
-	}
-	if s.now+pause >= x.due+patience {
+	if s.now+pause >= s.patience(x) {
 		s.end(slot, ending{})
 		return
 	}
-	next := s.exchanges.again(slot)
+	next := s.exchanges.renew(slot)
 	s.agenda.add(s.now+pause, evRetry, next, s.exchanges.all[next].generation)
 }
 

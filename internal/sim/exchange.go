@@ -45,6 +45,7 @@ type exchange struct {
 	client int32
 	form   form
 	tries  uint8 // attempts so far
+	again  uint8 // those of them that the balancer made by itself after a refused connection
 	tried  [maxTried]uint32
 
 	// The attempt.
@@ -91,11 +92,11 @@ func (x *exchanges) waits(e *event) bool {
 	return a.generation == e.tag && a.stage != open && a.stage != broken
 }
 
-// again gives the request of an exchange a new one, at the client.
-func (x *exchanges) again(i uint32) uint32 {
+// renew gives the request of an exchange a new one, at the client.
+func (x *exchanges) renew(i uint32) uint32 {
 	j := x.add()
 	a, b := &x.all[i], &x.all[j]
 	b.due, b.work, b.hold, b.luck, b.cost = a.due, a.work, a.hold, a.luck, a.cost
-	b.client, b.form, b.tries, b.tried = a.client, a.form, a.tries, a.tried
+	b.client, b.form, b.tries, b.again, b.tried = a.client, a.form, a.tries, a.again, a.tried
 	return j
 }

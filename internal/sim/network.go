@@ -43,7 +43,7 @@ func (s *Simulation) travel(i uint32, k kind) {
 	x := &s.exchanges.all[i]
 	c, v := &s.clients[x.client], &s.servers[x.server]
 	took, regular := s.span(c, v)
-	if x.connects && k == evArrive {
+	if x.connects && k == evArrive && !v.refusing() { // the refusal is the answer to the first packet
 		there, _ := s.span(c, v)
 		back, _ := s.span(c, v)
 		x.rtt = there + back

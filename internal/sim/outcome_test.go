@@ -145,6 +145,38 @@ func TestARetryAvoidsWhoRefused(t *testing.T) {
 	}
 }
 
+func TestABalancerGoesOnAfterARefusedConnection(t *testing.T) {
+	t.Parallel()
+	const work, rtt = 5 * time.Millisecond, 10 * time.Millisecond
+	sc := under(t, scenario.Step{Verb: scenario.Refuse, Where: scenario.Where{First: 1, Last: 1}})
+	sc.Server.Service = scenario.Distribution{Kind: scenario.Constant, Mean: work}
+	sc.Server.Workers = 1000
+	sc.Network = scenario.Network{SameZone: rtt}
+	c := balance(t, "Static")
+	c.Pool.Algorithm, c.Pool.Health.Failures, c.Reconnects = pick.Random, -1, 1
+	r := run(t, sc, c, 1)
+	near(t, "success", r.Affected.Success, about{1, 0})
+	near(t, "attempts", r.Affected.Attempts, about{1 + 1.0/6, 0.01})
+	within(t, "mean latency with a round trip more for one in six", r.Affected.Mean, around{work + rtt + rtt/6, 0.01})
+
+	sc.Steps[0].Verb = scenario.Hang
+	r = run(t, sc, c, 1)
+	near(t, "success when nobody answers", r.Affected.Success, about{5.0 / 6, 0.01})
+	near(t, "attempts when nobody answers", r.Affected.Attempts, about{1, 0})
+}
+
+func TestReconnectsAreNoRetries(t *testing.T) {
+	t.Parallel()
+	sc := under(t, scenario.Step{Verb: scenario.Refuse})
+	c := balance(t, "Static")
+	c.Reconnects = 2
+	near(t, "attempts", run(t, sc, c, 1).Affected.Attempts, about{3, 0.001})
+	sc.Request.Retries = 1
+	near(t, "attempts with a retry", run(t, sc, c, 1).Affected.Attempts, about{4, 0.001})
+	sc.Request.Budget = 0.0001
+	near(t, "attempts without a budget", run(t, sc, c, 1).Affected.Attempts, about{3, 0.01})
+}
+
 func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	sc := under(t, scenario.Step{Verb: scenario.Slow, Factor: 10})

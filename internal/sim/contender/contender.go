@@ -30,6 +30,9 @@ type Contender struct {
 	// Checks is how long active health checks take to notice an endpoint that hangs, refuses or is lost, and to notice
 	// that it is back; 0: there are none.
 	Checks time.Duration
+	// Reconnects is to how many other endpoints a client's balancer goes for a request when connections are refused: nothing
+	// has been sent then, and no request is sent twice. What is reset or not answered is none of its business.
+	Reconnects int
 }
 
 // Seat is what a strategy may know of its client beside what it sees.

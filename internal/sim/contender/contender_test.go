@@ -44,6 +44,19 @@ func TestTheContendersAndTheirOrder(t *testing.T) {
 	}
 }
 
+func TestWhoGoesOnAfterARefusedConnection(t *testing.T) {
+	got := make(map[string]int)
+	for _, c := range everybody(t) {
+		if c.Reconnects > 0 {
+			got[c.Name] = c.Reconnects
+		}
+	}
+	want := map[string]int{"hazl": 2, "weir": 2, "weir-cost": 2, "weir-latency": 2, "weir-shed": 2}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestContendersAreFoundByNameInAnyCase(t *testing.T) {
 	for _, c := range everybody(t) {
 		if got := named(t, strings.ToUpper(c.Name)); got.Name != c.Name || got.Title != c.Title {

@@ -98,8 +98,13 @@ func hazl(c overflow.Config) Contender {
 		Pool: pick.Config{Algorithm: pick.PowerOfTwo, Health: health.Config{
 			Failures: 7, Pause: time.Second, MaxPause: time.Minute, Jitter: 0.5, MaxOut: 1, Rate: noRate,
 		}},
+		Reconnects: reconnects,
 	}
 }
+
+// reconnects is what weir's agent does by default: three attempts. Linkerd's proxy leaves endpoints out that it has no
+// connection to, and is taken to do as well.
+const reconnects = 2
 
 // noRate is a fraction of failed requests that nobody reaches: it turns the rate rule off, which is weir's own.
 const noRate = 2
@@ -109,6 +114,7 @@ func weir(name, title string, c overflow.Config) Contender {
 	return Contender{
 		Name: name, Title: title, Source: "docs/overflow-law.md",
 		Mode: topology.ModeBalanced, Strategy: adaptive("Weir", c), Pool: pick.Config{Algorithm: pick.PowerOfTwo}, Drains: true,
+		Reconnects: reconnects,
 	}
 }
 
