@@ -19,7 +19,7 @@ import (
 const (
 	bandHeight  = 11  // of a zone of a contender
 	bandGap     = 7   // between contenders
-	namesWidth  = 142 // left, of contenders
+	namesWidth  = 158 // left, of contenders: room for kube-proxy, PreferSameZone
 	zonesWidth  = 52  // beside them, of zones
 	valuesWidth = 50  // right, of numbers
 	axisHeight  = 36  // below

@@ -133,7 +133,7 @@ func (r Report) summary() string {
 	}
 	words := fmt.Sprintf("Compared: %s. Each ran with %s of random numbers, the same for all.", strings.Join(names, "; "), count(len(seeds), "seed"))
 	if len(seeds) > 1 {
-		words += " Numbers are means over the seeds, ± is half of the 95 % confidence interval, and what is drawn over time and by endpoint is of one seed."
+		words += " Numbers are means over the seeds, ± is half of the 95 % confidence interval, and what is drawn over time and by endpoint is of one seed."
 	}
 	return words
 }

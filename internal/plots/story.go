@@ -241,7 +241,7 @@ func (s *story) length() time.Duration {
 	length := s.scenario.Length
 	for i := range s.runs {
 		if line := s.runs[i].line(); len(line) > 0 {
-			length = max(length, line[len(line)-1].At)
+			length = max(length, line[len(line)-1].At+time.Second)
 		}
 	}
 	return length

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -76,13 +77,21 @@ func (s *story) latency() drawing {
 		story:  s,
 		head:   head{"Latency: p99 of " + s.resolution() + ", " + who, title(s.scenario)},
 		legend: legend{heading: s.span("p99")},
-		yLabel: "p99 (logarithmic)",
+		yLabel: "p99 (logarithmic" + s.timeout() + ")",
 		at:     s.p99At,
 		scale:  overLatency,
 	}
 	t.entries(score.Seconds, s.p99)
 	d := t.drawing(latencyName, "%s the slowest 1 %% of the requests of %s take at least: %s")
 	return d
+}
+
+// timeout says what a line runs along that does not get worse.
+func (s *story) timeout() string {
+	if s.scenario.Request.Timeout == 0 {
+		return ""
+	}
+	return ", timeout " + latency(s.scenario.Request.Timeout)
 }
 
 // resolution names what a point of the latency is of.
@@ -181,7 +190,9 @@ func (t *timeline) path(r *run) plot.Plotter {
 				}
 				continue
 			}
-			piece = append(piece, vg.Point{X: trX(points[0].At.Seconds()), Y: trY(v)})
+			// At its end, when it is known: at its beginning an effect would stand before its cause.
+			end := min(points[len(points)-1].At+time.Second, t.story.length())
+			piece = append(piece, vg.Point{X: trX(end.Seconds()), Y: trY(v)})
 		}
 		if len(piece) > 0 {
 			pieces = append(pieces, piece)
