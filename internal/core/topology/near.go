@@ -23,6 +23,19 @@ func Near(name string, names []string) []string {
 	return sorted[:min(len(sorted), maxNear)]
 }
 
+// Nearest gives the one of names that was most likely meant by name, in upper or lower case; false: they are all too
+// far away, with more than a third of the letters wrong, rounded up.
+func Nearest(name string, names []string) (string, bool) {
+	const part = 3
+	best, least := "", (len(name)+part-1)/part
+	for _, n := range names {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(n)); d <= least && (best == "" || d < least) {
+			best, least = n, d
+		}
+	}
+	return best, best != ""
+}
+
 // editDistance counts the bytes to insert, delete or replace to turn a into b (Levenshtein).
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)

@@ -23,3 +23,14 @@ func TestNearNamesComeClosestFirst(t *testing.T) {
 		t.Errorf("Near among none: %v", got)
 	}
 }
+
+func TestTheNearestNameIsOneThatMayHaveBeenMeant(t *testing.T) {
+	names := []string{"rate", "server", "slow", "heal"}
+	for name, want := range map[string]string{
+		"raet": "rate", "sever": "server", "SLOW": "slow", "slwo": "slow", "hael": "heal", "melt": "", "x": "", "": "", "servers": "server",
+	} {
+		if got, ok := topology.Nearest(name, names); got != want || ok != (want != "") {
+			t.Errorf("Nearest(%q) = %q, %v, want %q", name, got, ok, want)
+		}
+	}
+}

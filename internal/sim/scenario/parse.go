@@ -109,7 +109,8 @@ func (p *parser) section(sec section) {
 	case resultsSection:
 		p.s.Results = prose(sec.body)
 	default:
-		p.refuse("", "is no section: want world, run, steps, explain or results")
+		p.unknown(sec.name, []string{worldSection, runSection, stepsSection, explainSection, resultsSection},
+			"is no section: want world, run, steps, explain or results")
 	}
 }
 
@@ -156,7 +157,17 @@ func (p *parser) statement(words []string) {
 		st.parse(p, words[1:])
 		return
 	}
-	p.refuse("", "unknown statement: want one of %s", strings.Join(names, ", "))
+	p.unknown(p.name, names, "unknown statement: want one of "+strings.Join(names, ", "))
+}
+
+// unknown refuses a name of a section or a statement, and keeps quiet about what follows from the lack of the one that
+// was meant. The message is for names that resemble none.
+func (p *parser) unknown(name string, names []string, message string) {
+	if near, ok := topology.Nearest(name, names); ok {
+		p.broken[near] = true
+		message = "is unknown: did you mean " + near + "?"
+	}
+	p.refuse("", "%s", message)
 }
 
 // begin makes the part of the scenario that a statement is about.
@@ -182,6 +193,10 @@ func (p *parser) keys(keys []key, words []string) {
 			var names []string
 			for _, k := range keys {
 				names = append(names, k.name)
+			}
+			if near, ok := topology.Nearest(name, names); ok {
+				p.refuse(name, "unknown field of %s: did you mean %s?", p.name, near)
+				continue
 			}
 			p.refuse(name, "unknown field of %s: want %s", p.name, strings.Join(names, ", "))
 			continue
@@ -213,6 +228,10 @@ func (p *parser) step(words []string) {
 
 // finish puts together what stands on several lines, and sorts what has an order.
 func (p *parser) finish() {
+	if _, ok := p.lines["section "+worldSection]; !ok && !p.broken[worldSection] {
+		p.name, p.at = worldSection, 1
+		p.refuse("", "there is no such section: write the line -- world --, and below it the service; weir simulate --show steady prints a whole file")
+	}
 	for _, r := range p.rates {
 		if c := p.s.clientsOf(r.zone); c != nil {
 			c.Rate = r.rate

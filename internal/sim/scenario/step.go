@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // scope is what a verb's place may name.
@@ -220,6 +222,9 @@ func parseStep(words []string) (Step, error) {
 		var names []string
 		for _, v := range verbs() {
 			names = append(names, string(v.name))
+		}
+		if near, ok := topology.Nearest(words[1], names); ok {
+			return Step{}, fmt.Errorf("unknown verb %q: did you mean %s?", words[1], near)
 		}
 		return Step{}, fmt.Errorf("unknown verb %q: want one of %s", words[1], strings.Join(names, ", "))
 	}

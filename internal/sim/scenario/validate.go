@@ -202,6 +202,7 @@ func (v *validator) shares(field string, c *Clients) {
 	}
 	if len(c.Shares) != c.Count {
 		v.refuse(field, "has %d clients and %d shares: write one share for each", c.Count, len(c.Shares))
+		return
 	}
 	if !(math.Abs(sum-1) < almost) {
 		v.refuse(field, "has shares that sum to %.6g %%: want 100", sum*100)
