@@ -334,7 +334,7 @@ func (s *Simulation) end(slot uint32, how ending) {
 // wake makes the client's pool tick again when it needs to.
 func (s *Simulation) wake(i uint32) {
 	c := &s.clients[i]
-	if c.ticking || !c.pool.Active(s.now) {
+	if c.ticking || s.options.Contender.Blind && !s.traced(i) || !c.pool.Active(s.now) {
 		return
 	}
 	c.ticking = true
@@ -345,12 +345,17 @@ func (s *Simulation) wake(i uint32) {
 	s.agenda.add(turn, evTick, i, 0)
 }
 
+// traced tells whether somebody looks on at the client.
+func (s *Simulation) traced(i uint32) bool {
+	return s.options.Trace != nil && s.options.Trace.Client == int(i)
+}
+
 // tick is the turn of a client's pool.
 func (s *Simulation) tick(i uint32) {
 	c := &s.clients[i]
 	c.pool.Tick(s.now)
-	if t := s.options.Trace; t != nil && t.Client == int(i) {
-		t.Tick(s.now, c.pool.Status())
+	if s.traced(i) {
+		s.options.Trace.Tick(s.now, c.pool.Status())
 	}
 	if c.ticking = c.pool.Active(s.now); c.ticking {
 		s.agenda.append(lineTicks, s.now+tick, event{order: uint64(evTick), about: i})

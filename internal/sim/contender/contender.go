@@ -26,7 +26,10 @@ type Contender struct {
 	// Strategy makes the strategy of one client; called once for each.
 	Strategy func(Seat) overflow.Strategy
 	Pool     pick.Config // how endpoints are chosen and who sits out
-	Drains   bool        // clients follow a drain, as they do weir's annotation; others have no such thing
+	// Blind: clients decide nothing by how requests fare. Their pools need no ticks, which are most of the work where many
+	// clients send little.
+	Blind  bool
+	Drains bool // clients follow a drain, as they do weir's annotation; others have no such thing
 	// Checks is how long active health checks take to notice an endpoint that hangs, refuses or is lost, and to notice
 	// that it is back; 0: there are none.
 	Checks time.Duration

@@ -62,7 +62,7 @@ func Named(name string) (Contender, error) {
 func random() Contender {
 	return Contender{
 		Name: "random", Title: "kube-proxy, no hints", Source: kubeProxySource,
-		Mode: topology.ModeDisabled, KeepsHome: true, Strategy: fixed("Random"), Pool: blind(),
+		Mode: topology.ModeDisabled, KeepsHome: true, Strategy: fixed("Random"), Pool: atRandom(), Blind: true,
 	}
 }
 
@@ -73,14 +73,14 @@ func random() Contender {
 func static(name, title string, mode topology.Mode) Contender {
 	return Contender{
 		Name: name, Title: title, Source: kubeProxySource,
-		Mode: mode, KeepsHome: true, Strategy: fixed("Static"), Pool: blind(),
+		Mode: mode, KeepsHome: true, Strategy: fixed("Static"), Pool: atRandom(), Blind: true,
 	}
 }
 
 const kubeProxySource = "https://kubernetes.io/docs/reference/networking/virtual-ips/"
 
-// blind is how kube-proxy chooses: at random, and nobody sits out.
-func blind() pick.Config {
+// atRandom is how kube-proxy chooses, and nobody sits out.
+func atRandom() pick.Config {
 	return pick.Config{Algorithm: pick.Random, Health: health.Config{Failures: -1}}
 }
 
