@@ -49,9 +49,9 @@ fuzz:
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 
-# Golden files anew; read the difference as a change of behaviour.
+# Golden files anew, and the goldens inside of scenarios; read the difference as a change of behaviour.
 golden:
-	$(GO) test $$(grep -rl 'golden\.Check' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
+	$(GO) test $$(grep -rlE 'golden\.Check|flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
 # The clients that tests run through the proxy. Installed where that can be done without asking; named where it cannot.
 clients:

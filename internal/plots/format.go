@@ -80,7 +80,11 @@ func moments(sc *scenario.Scenario) []moment {
 			all = append(all, moment{at: st.At})
 		}
 		m := &all[len(all)-1]
-		if brief := strings.TrimSpace(string(st.Verb) + " " + string(st.Where.Zone)); !slices.Contains(m.what, brief) {
+		brief := strings.TrimSpace(string(st.Verb) + " " + string(st.Where.Zone))
+		if st.Factor != 0 {
+			brief += " ×" + strconv.FormatFloat(st.Factor, 'f', -1, 64)
+		}
+		if !slices.Contains(m.what, brief) {
 			m.what = append(m.what, brief)
 		}
 		m.full = append(m.full, describe(st))
