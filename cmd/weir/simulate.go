@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -79,7 +80,13 @@ func simulateCommand() *cobra.Command {
 		Long:              simulateLong,
 		Example:           simulateExample,
 		ValidArgsFunction: completeScenarios,
-		RunE:              func(c *cobra.Command, args []string) error { return f.run(c, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			err := f.run(c, args)
+			if errors.Is(err, context.Canceled) {
+				return errors.New("the simulation was ended early: there is no report")
+			}
+			return err
+		},
 	}
 	cluster, source := f.world.cluster.group(), f.world.sourceGroup()
 	const unmanaged = string(topology.ModeDisabled) // what a service has to which nobody attends
@@ -153,6 +160,7 @@ const (
 
 // run does what was asked for.
 func (f *simulateFlags) run(c *cobra.Command, args []string) error {
+	f.asks.isAsking = slices.ContainsFunc(f.asks.names(), c.Flags().Changed)
 	if err := f.check(args); err != nil {
 		return err
 	}
@@ -193,6 +201,9 @@ func (f *simulateFlags) check(args []string) error {
 	}
 	if (f.list || f.show != "" || f.asks.service != "") && (len(args) > 0 || len(f.files) > 0) {
 		return errors.New("a scenario does not go with --list, --show and --service")
+	}
+	if f.asks.service == "" && f.asks.isAsking {
+		return errors.New("--rate, --lose and what else is under What if need a --service to ask about")
 	}
 	if (f.html != "" || f.png != "") && (f.list || f.show != "" || f.asks.service != "" || f.trace != "" || f.sensitivity) {
 		return errors.New("--html and --png show comparisons of strategies")
@@ -262,6 +273,9 @@ func (f *simulateFlags) contenders(chosen bool) ([]contender.Contender, error) {
 	made := contender.With(f.config)
 	if !chosen {
 		return made, nil
+	}
+	if len(f.strategies) == 0 {
+		return nil, errors.New("--strategies names none: want some of " + strings.Join(strategyNames(), ", "))
 	}
 	for _, name := range f.strategies {
 		found, err := strategy(made, name)

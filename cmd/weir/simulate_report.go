@@ -203,7 +203,11 @@ func (f *simulateFlags) writePlots(r plots.Report) error {
 	if f.png == "" {
 		return nil
 	}
-	for _, name := range append([]string{""}, namesOf(r.Scenarios)...) {
+	names := namesOf(r.Scenarios)
+	if len(names) > 1 {
+		names = append(names, "") // all of them together
+	}
+	for _, name := range names {
 		pictures, err := plots.PNG(r, name)
 		if err != nil {
 			return fmt.Errorf("--png: %w", err)

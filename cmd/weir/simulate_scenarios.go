@@ -23,9 +23,12 @@ import (
 //
 // Errors: all mistakes of all files, as FILE:LINE: FIELD: MESSAGE.
 func (f *simulateFlags) scenarios(c *cobra.Command, names []string) ([]*scenario.Scenario, error) {
-	for _, name := range names {
+	for i, name := range names {
 		if !slices.Contains(scenarios.Names(), name) {
 			return nil, unknownScenario(name)
+		}
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("scenario %s is there twice", name)
 		}
 	}
 	if len(names) == 0 && len(f.files) == 0 {
@@ -86,8 +89,13 @@ func distinct(all []*scenario.Scenario) error {
 }
 
 func unknownScenario(name string) error {
-	near := topology.Near(name, scenarios.Names())
-	return fmt.Errorf("no scenario %q: did you mean %s? (a file is given with --scenario)", name, strings.Join(near, ", "))
+	if strings.ContainsAny(name, `/\.`) {
+		return fmt.Errorf("no scenario %q: did you mean the file --scenario %s?", name, name)
+	}
+	if near, ok := topology.Nearest(name, scenarios.Names()); ok {
+		return fmt.Errorf("no scenario %q: did you mean %s? --list names them all; a file is given with --scenario", name, near)
+	}
+	return fmt.Errorf("no scenario %q: there are %s; a file is given with --scenario", name, strings.Join(scenarios.Names(), ", "))
 }
 
 // printList lists the standard scenarios.

@@ -49,7 +49,7 @@ func TestSimulateAnswersProgramsWithTheAssumptions(t *testing.T) {
 		Assumptions []string
 		Scenarios   []struct {
 			Scenario   string
-			Contenders []struct{ Contender string }
+			Strategies []struct{ Strategy string }
 		}
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
@@ -58,7 +58,7 @@ func TestSimulateAnswersProgramsWithTheAssumptions(t *testing.T) {
 	if got.Notice != simulate.Disclaimer || !slices.Equal(got.Assumptions, simulate.Assumptions()) {
 		t.Errorf("notice %q, %d assumptions", got.Notice, len(got.Assumptions))
 	}
-	if len(got.Scenarios) != 1 || got.Scenarios[0].Scenario != "tiny" || len(got.Scenarios[0].Contenders) != 2 {
+	if len(got.Scenarios) != 1 || got.Scenarios[0].Scenario != "tiny" || len(got.Scenarios[0].Strategies) != 2 {
 		t.Errorf("scenarios %+v", got.Scenarios)
 	}
 }
@@ -167,6 +167,13 @@ func TestAMistakeInSimulateEndsWithStatus2(t *testing.T) {
 		"simulate --strategies luck":                      `--strategies: unknown strategy "luck"`,
 		"simulate --strategies weir,Weir":                 "weir is there twice",
 		"simulate --seeds -1":                             "--seeds=-1",
+		"simulate --strategies wier":                      `unknown strategy "wier": did you mean weir? There are random`,
+		"simulate --strategies=":                          "--strategies names none",
+		"simulate steady steady":                          "scenario steady is there twice",
+		"simulate mine.txtar":                             "did you mean the file --scenario mine.txtar?",
+		"simulate melt":                                   "there are steady, skew",
+		"simulate --lose zone-a":                          "need a --service",
+		"simulate steady --rate 100":                      "need a --service",
 		"simulate --prefer some":                          `unknown preference "some"`,
 		"simulate --hazl-low 3":                           "load band 3 to 2",
 		"simulate --set HomeSlowdown":                     "want NAME=VALUE",
@@ -264,7 +271,8 @@ func TestWhatIfAnswersFromManifests(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"--lose zone-x":        "--lose=zone-x: lose zone zone-x: it has no endpoints",
+		"--lose zone-x":        "--lose=zone-x: lose zone zone-x: it has no endpoints; there are some in zone-a, zone-b, zone-c, zone-d",
+		"--traffic zone-x:x2":  "it has no clients; there are some in zone-a",
 		"--traffic zone-a:2":   "--traffic=zone-a:2: want ZONE:xFACTOR",
 		"--replicas many":      "--replicas=many: want NUMBER or ZONE:NUMBER",
 		"--replicas 0":         "--replicas=0: 0 replicas: want 1",

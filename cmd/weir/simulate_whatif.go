@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim/contender"
@@ -31,6 +32,16 @@ type whatIfFlags struct {
 
 	modes, replicas, lost, traffic []string
 	file                           string
+
+	isAsking bool // one of these flags was typed
+}
+
+// names are those of the flags that ask, or tell about the service that is asked about.
+func (f *whatIfFlags) names() []string {
+	var other whatIfFlags
+	var names []string
+	other.group().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	return names
 }
 
 func (f *whatIfFlags) group() flagGroup {

@@ -136,7 +136,7 @@ func TestRatesThatMakeNoSenseAreRefused(t *testing.T) {
 		"-1":          "above 0",
 		"many":        `rate "many"`,
 		"NaN":         "above 0",
-		"1e9":         "at most 1e+06",
+		"1e9":         "at most 1000000",
 		"a:1,a:2":     "zone a has two rates",
 		"a:x":         `zone a: rate "x"`,
 		"a:1,:2":      `rate ":2"`,

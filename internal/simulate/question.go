@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,7 +47,8 @@ func AskMode(mode topology.Mode) Question {
 func AskLoss(base *scenario.Scenario, zone topology.Zone) (Question, error) {
 	endpoints := perZone(base)
 	if endpoints[zone] == 0 {
-		return Question{}, fmt.Errorf("lose zone %s: it has no endpoints", zone)
+		zones := slices.Sorted(maps.Keys(endpoints))
+		return Question{}, fmt.Errorf("lose zone %s: it has no endpoints; there are some in %s", zone, joined(zones))
 	}
 	if len(endpoints) == 1 {
 		return Question{}, fmt.Errorf("lose zone %s: no other zone has endpoints", zone)
@@ -70,7 +72,11 @@ func AskTraffic(base *scenario.Scenario, zone topology.Zone, factor float64) (Qu
 		return Question{}, fmt.Errorf("traffic × %v: want 0 to %v", factor, maxFactor)
 	}
 	if len(affected(base, zone)) == 0 {
-		return Question{}, fmt.Errorf("traffic of zone %s: it has no clients", zone)
+		var zones []topology.Zone
+		for _, c := range base.Clients {
+			zones = append(zones, c.Zone)
+		}
+		return Question{}, fmt.Errorf("traffic of zone %s: it has no clients; there are some in %s", zone, joined(zones))
 	}
 	return Question{
 		Name:  fmt.Sprintf("traffic-%s-x%s", zone, round(factor)),
@@ -131,4 +137,13 @@ func inWords(zone topology.Zone) string {
 		return string(zone)
 	}
 	return "zone " + string(zone)
+}
+
+// joined lists zones in a sentence.
+func joined(zones []topology.Zone) string {
+	names := make([]string, 0, len(zones))
+	for _, z := range zones {
+		names = append(names, string(z))
+	}
+	return strings.Join(names, ", ")
 }

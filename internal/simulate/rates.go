@@ -51,7 +51,7 @@ func ParseRates(text string) (Rates, error) {
 		r.Zones = append(r.Zones, ZoneRate{zone, rate})
 	}
 	if sum > maxRate {
-		return Rates{}, fmt.Errorf("%v requests per second in all: want at most %v", sum, maxRate)
+		return Rates{}, fmt.Errorf("%v requests per second in all: want at most %.0f", sum, maxRate)
 	}
 	return r, nil
 }
@@ -59,7 +59,7 @@ func ParseRates(text string) (Rates, error) {
 func parseRate(text string) (float64, error) {
 	rate, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(rate) || rate <= 0 || rate > maxRate {
-		return 0, fmt.Errorf("rate %q: want requests per second, above 0 and at most %v", text, maxRate)
+		return 0, fmt.Errorf("rate %q: want requests per second, above 0 and at most %.0f, as in 2000 or zone-a:1200,zone-b:800", text, maxRate)
 	}
 	return rate, nil
 }

@@ -52,6 +52,9 @@ func Named(name string) (Contender, error) {
 		}
 		names = append(names, c.Name)
 	}
+	if near, ok := topology.Nearest(name, names); ok {
+		return Contender{}, fmt.Errorf("unknown strategy %q: did you mean %s? There are %s", name, near, strings.Join(names, ", "))
+	}
 	return Contender{}, fmt.Errorf("unknown strategy %q: want one of %s", name, strings.Join(names, ", "))
 }
 

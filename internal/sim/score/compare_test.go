@@ -320,7 +320,7 @@ func TestOverallTakesTheMostThatWasRunByAll(t *testing.T) {
 	}{
 		{
 			"weir 1 1 1; hazl 2 2 2", "weir 3 3 3; hazl 6 6 6", "weir 9 - -; hazl 9 - -", 2, 6, 2, 4,
-			"means over the 2 of 3 scenarios that every contender ran\n",
+			"means over the 2 of 3 scenarios that every strategy ran\n",
 		},
 		{
 			"weir 1 1 1; hazl 2 2 2", "weir 3 3 -; hazl 6 6 -", "weir 5 5 -; hazl 10 10 9", 3, 6, 3, 6,
@@ -329,7 +329,7 @@ func TestOverallTakesTheMostThatWasRunByAll(t *testing.T) {
 		{"weir 1 1 1; hazl 2 2 2", "weir 3 3 3; hazl 6 6 6", "weir 5 5 5; hazl 10 10 10", 3, 9, 3, 6, "means over 3 scenarios\n"},
 		{
 			"weir 1 - -; hazl - 2 -", "weir - 3 -; hazl - - 2", "weir - - 5; hazl 10 - -", 0, 0, 0, 0,
-			"means over the 0 of 3 scenarios that every contender ran, with 0 of 3 seeds\n",
+			"means over the 0 of 3 scenarios that every strategy ran, with 0 of 3 seeds\n",
 		},
 	} {
 		all := append(results(t, "a", c.a), append(results(t, "b", c.b), results(t, "c", c.c)...)...)

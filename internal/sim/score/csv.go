@@ -12,7 +12,7 @@ import (
 // of View; mean and half are empty where View has null.
 func (b *Board) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	rows := [][]string{{"scenario", "contender", "measure", "unit", "mean", "half", "known", "runs", "best"}}
+	rows := [][]string{{"scenario", "strategy", "measure", "unit", "mean", "half", "known", "runs", "best"}}
 	v := b.View()
 	for _, t := range slices.Concat(v.Scenarios, []TableView{v.Overall}) {
 		for _, r := range t.Contenders {

@@ -16,11 +16,13 @@ func (b *Board) Markdown(w io.Writer, s Style) error {
 		p.heading(t.Scenario, t.Title)
 		p.markdown(append(l.markdownHead(), l.rows(t)...))
 	}
-	p.heading("overall", b.overallTitle())
-	p.markdown(append(l.markdownHead(), l.rows(&b.Overall)...))
-	if title, rows := l.duels(); rows != nil {
-		p.heading(title, duelsMean)
-		p.markdown(rows)
+	if len(b.Tables) != 1 {
+		p.heading("overall", b.overallTitle())
+		p.markdown(append(l.markdownHead(), l.rows(&b.Overall)...))
+		if title, rows := l.duels(); rows != nil {
+			p.heading(title, duelsMean)
+			p.markdown(rows)
+		}
 	}
 	for i, line := range l.foot("**bold**") {
 		if i > 0 {
@@ -39,7 +41,7 @@ func (b *Board) Markdown(w io.Writer, s Style) error {
 
 // markdownHead is one line, as GitHub's tables have one.
 func (l *layout) markdownHead() [][]cell {
-	head := []cell{text("contender")}
+	head := []cell{text("strategy")}
 	for _, m := range l.shown {
 		head = append(head, text(strings.TrimSpace(l.board.Measures[m].Title+" "+string(l.board.Measures[m].Unit))))
 	}

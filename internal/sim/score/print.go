@@ -30,10 +30,12 @@ func (b *Board) Print(w io.Writer, s Style) error {
 		l.table(p, t)
 		p.line()
 	}
-	p.title("overall", b.overallTitle())
-	l.table(p, &b.Overall)
-	p.line()
-	p.duels(l)
+	if len(b.Tables) != 1 { // one has said all already
+		p.title("overall", b.overallTitle())
+		l.table(p, &b.Overall)
+		p.line()
+		p.duels(l)
+	}
 	mark := "*"
 	if s.Colour {
 		mark = "green"
@@ -58,7 +60,7 @@ func (p *printer) title(name, title string) {
 func (b *Board) overallTitle() string {
 	title := "means over " + count(b.Common, "scenario")
 	if b.Common < len(b.Tables) {
-		title = fmt.Sprintf("means over the %d of %s that every contender ran", b.Common, count(len(b.Tables), "scenario"))
+		title = fmt.Sprintf("means over the %d of %s that every strategy ran", b.Common, count(len(b.Tables), "scenario"))
 	}
 	if b.commonSeeds < b.Seeds {
 		title += fmt.Sprintf(", with %d of %s", b.commonSeeds, count(b.Seeds, "seed"))
@@ -131,7 +133,7 @@ func (l *layout) total() int {
 
 // head is two lines, so that short numbers have narrow columns: titles, and units below them.
 func (l *layout) head() [][]cell {
-	titles, units := []cell{{text: "contender", tone: dim}}, []cell{{}}
+	titles, units := []cell{{text: "strategy", tone: dim}}, []cell{{}}
 	for _, m := range l.shown {
 		titles = append(titles, cell{text: l.board.Measures[m].Title + l.unmarked(), tone: dim})
 		units = append(units, cell{text: string(l.board.Measures[m].Unit) + l.unmarked(), tone: dim})

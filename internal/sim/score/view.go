@@ -16,7 +16,7 @@ type View struct {
 	Confidence float64       `json:"confidence"` // of the intervals
 	Measures   []MeasureView `json:"measures"`
 	Scenarios  []TableView   `json:"scenarios"`
-	Overall    TableView     `json:"overall"` // means over the scenarios that every contender ran
+	Overall    TableView     `json:"overall"` // means over the scenarios that every strategy ran
 	// Common is how many scenarios every contender ran.
 	Common int `json:"common"`
 }
@@ -36,12 +36,12 @@ type MeasureView struct {
 type TableView struct {
 	Scenario   string    `json:"scenario"`
 	Title      string    `json:"title"`
-	Contenders []RowView `json:"contenders"`
+	Contenders []RowView `json:"strategies"`
 }
 
 // RowView is one contender in one scenario.
 type RowView struct {
-	Contender string              `json:"contender"`
+	Contender string              `json:"strategy"`
 	Title     string              `json:"title"`
 	Runs      int                 `json:"runs"`
 	Cells     map[string]CellView `json:"cells"` // by the measure's key
