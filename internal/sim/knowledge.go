@@ -64,7 +64,8 @@ func (s *Simulation) survey() bool {
 	k.plan = &p
 	l := lesson{seats: make(map[seat]*aimed)}
 	options := aim.Options{
-		Costs: snapshot.Costs, Regions: snapshot.Regions(), KeepsHome: s.options.Contender.KeepsHome, Mode: service.Mode,
+		Costs: snapshot.Costs, Regions: snapshot.Regions(), Settings: s.options.Contender.Settings,
+		KeepsHome: s.options.Contender.KeepsHome, Mode: service.Mode,
 	}
 	for i := range s.clients {
 		at := s.seatOf(&s.clients[i])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -28,8 +29,11 @@ type Contender struct {
 	Pool     pick.Config // how endpoints are chosen and who sits out
 	// Blind: clients decide nothing by how requests fare. Their pools need no ticks, which are most of the work where many
 	// clients send little.
-	Blind  bool
-	Drains bool // clients follow a drain, as they do weir's annotation; others have no such thing
+	Blind bool
+	// Settings are what policies say of all clients; nil: there are no policies. Only their locality counts: Pool has the
+	// rest.
+	Settings *policy.Settings
+	Drains   bool // clients follow a drain, as they do weir's annotation; others have no such thing
 	// Checks is how long active health checks take to notice an endpoint that hangs, refuses or is lost, and to notice
 	// that it is back; 0: there are none.
 	Checks time.Duration
