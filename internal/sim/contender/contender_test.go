@@ -420,7 +420,7 @@ func steps(s overflow.Strategy, length time.Duration, c *overflow.Counters) over
 }
 
 // Buoyant's reference: the band is for an endpoint, so that it counts as often as there are active ones, and the pool
-// changes by one endpoint at a time. The replay of a published measurement is in core/overflow.
+// changes by one endpoint at a time.
 func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
 	scene := overflow.Scene{Endpoints: 5, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0, 1, 2}}, {Zone: "b", Cost: 1, Endpoints: []int{3, 4}},
