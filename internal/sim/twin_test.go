@@ -1,0 +1,319 @@
+package sim_test
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim/scenario"
+)
+
+// twin is the dumb twin of simulator, plan, aim and pool together: it plays a scenario whose steps are rate and slow with
+// functions in a heap, and clients that count for the law in plain fields. It knows no discovery, no full queue, no
+// ejection and no age of what is not answered, so that it is good for scenarios in which those do not matter.
+type twin struct {
+	sc      *scenario.Scenario
+	now     time.Duration
+	agenda  agenda
+	random  *rand.Rand
+	factors map[topology.Zone]float64 // on rates
+	pods    []*twinPod
+
+	affected, good, all, crossed float64 // requests of the stress
+}
+
+// happening is what happens at a time.
+type happening struct {
+	at time.Duration
+	do func()
+}
+
+// agenda is a heap of happenings.
+type agenda []happening
+
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)        { *a = append(*a, x.(happening)) }
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+// twinPod is an endpoint.
+type twinPod struct {
+	zone    topology.Zone
+	slow    float64
+	busy    int
+	waiting []func() // first come first served
+}
+
+// twinClient counts for the law what it sees, and chooses as it says.
+type twinClient struct {
+	zone     topology.Zone
+	rate     float64
+	law      overflow.Strategy
+	scene    overflow.Scene
+	decision overflow.Decision
+	counters overflow.Counters
+	peers    []twinPeer // one for each pod
+}
+
+// twinPeer is what a client knows of a pod: answers and the sum of their slowdowns, of the last two seconds.
+type twinPeer struct {
+	inFlight     int64
+	n, slowdowns float64
+}
+
+// playTwin plays a scenario with the twin.
+func playTwin(t *testing.T, sc *scenario.Scenario, seed uint64) *twin {
+	t.Helper()
+	w := &twin{sc: sc, random: rand.New(rand.NewPCG(seed, 0)), factors: make(map[topology.Zone]float64)}
+	for _, e := range sc.World.Services[0].Endpoints {
+		w.pods = append(w.pods, &twinPod{zone: e.Zone, slow: 1})
+	}
+	for _, zone := range sc.Clients {
+		w.factors[zone.Zone] = 1
+	}
+	for _, zone := range sc.Clients {
+		for i, share := range zone.Shares {
+			law, err := overflow.New("Weir", overflow.Config{Rotate: uint64(i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.join(&twinClient{zone: zone.Zone, rate: zone.Rate * share, law: law, peers: make([]twinPeer, len(w.pods))})
+		}
+	}
+	for _, st := range sc.Steps {
+		w.in(st.At, func() { w.befall(t, st) })
+	}
+	for len(w.agenda) > 0 {
+		h := heap.Pop(&w.agenda).(happening)
+		if w.now = h.at; w.now > sc.Length {
+			break
+		}
+		h.do()
+	}
+	return w
+}
+
+func (w *twin) in(d time.Duration, do func()) { heap.Push(&w.agenda, happening{w.now + d, do}) }
+
+func (w *twin) befall(t *testing.T, st scenario.Step) {
+	t.Helper()
+	for zone := range w.factors {
+		if st.Verb == scenario.Rate && (st.Where.Zone == zone || st.Where.Zone == "") {
+			w.factors[zone] = st.Factor
+		}
+	}
+	for _, p := range w.pods {
+		switch {
+		case st.Verb == scenario.Rate || st.Where.Zone != p.zone:
+		case st.Verb == scenario.Slow:
+			p.slow = st.Factor
+		case st.Verb == scenario.Heal:
+			p.slow = 1
+		default:
+			t.Fatalf("the twin knows no %s", st.Verb)
+		}
+	}
+}
+
+// join lets a client begin: its zone is home, any other costs 1.
+func (w *twin) join(c *twinClient) {
+	zones := []topology.Zone{c.zone}
+	for _, p := range w.pods {
+		if !slices.Contains(zones, p.zone) {
+			zones = append(zones, p.zone)
+		}
+	}
+	c.scene.Endpoints = len(w.pods)
+	for i, zone := range zones {
+		g := overflow.Group{Zone: zone, Cost: topology.Cost(min(i, 1))}
+		for e, p := range w.pods {
+			if p.zone == zone {
+				g.Endpoints = append(g.Endpoints, e)
+			}
+		}
+		c.scene.Groups = append(c.scene.Groups, g)
+	}
+	c.law.Reset(0, c.scene)
+	w.step(c)
+	w.in(w.gap(c), func() { w.send(c) })
+	w.in(time.Duration(w.random.Int64N(int64(100*time.Millisecond))), func() { w.tick(c) })
+}
+
+func (w *twin) gap(c *twinClient) time.Duration {
+	return time.Duration(w.random.ExpFloat64() / (c.rate * w.factors[c.zone]) * float64(time.Second))
+}
+
+func (w *twin) tick(c *twinClient) {
+	w.step(c)
+	for i := range c.peers {
+		keep := math.Exp(-0.1 / 2)
+		c.peers[i].n *= keep
+		c.peers[i].slowdowns *= keep
+	}
+	w.in(100*time.Millisecond, func() { w.tick(c) })
+}
+
+// step tells the law what was counted since the last time.
+func (w *twin) step(c *twinClient) {
+	if c.counters.Groups == nil {
+		c.counters.Groups = make([]overflow.GroupCounters, len(c.scene.Groups))
+	}
+	for i, g := range c.scene.Groups {
+		in := &c.counters.Groups[i]
+		in.Usable = len(g.Endpoints)
+		if in.RTT = w.sc.Network.CrossZone; i == 0 {
+			in.RTT = w.sc.Network.SameZone
+		}
+	}
+	c.decision = c.law.Step(w.now, &c.counters)
+	clear(c.counters.Groups)
+}
+
+// choose takes a group by the shares, and the better of two of its pods.
+func (w *twin) choose(c *twinClient) (group, pod int) {
+	u := w.random.Float64()
+	for _, r := range c.decision.Routes {
+		if group = r.Group; u < r.Share {
+			break
+		}
+		u -= r.Share
+	}
+	from := c.scene.Groups[group].Endpoints
+	load := func(e int) float64 {
+		p := &c.peers[e]
+		return float64(p.inFlight+1) * (p.slowdowns + 2) / (p.n + 2)
+	}
+	a := w.random.IntN(len(from))
+	b := (a + 1 + w.random.IntN(len(from)-1)) % len(from)
+	if load(from[b]) < load(from[a]) {
+		a = b
+	}
+	return group, from[a]
+}
+
+// send makes one request, and the next one.
+func (w *twin) send(c *twinClient) {
+	w.in(w.gap(c), func() { w.send(c) })
+	group, e := w.choose(c)
+	pod, sent, done := w.pods[e], w.now, false
+	c.peers[e].inFlight++
+	c.counters.Groups[group].Sent++
+	finish := func(ok bool) {
+		if done {
+			return
+		}
+		done = true
+		w.hear(c, group, w.now-sent, ok)
+		p := &c.peers[e]
+		p.inFlight--
+		p.n++
+		p.slowdowns += slowdown(&c.decision, w.now-sent, ok)
+		w.count(c, pod, sent, ok)
+	}
+	w.in(w.sc.Request.Timeout, func() { finish(false) })
+	w.in(w.way(c, pod), func() {
+		w.serve(pod, func() { w.in(w.way(c, pod), func() { finish(true) }) })
+	})
+}
+
+// slowdown is how many baselines an answer took.
+func slowdown(d *overflow.Decision, took time.Duration, ok bool) float64 {
+	switch {
+	case !ok:
+		return d.Cap
+	case d.Baseline == 0:
+		return 1
+	default:
+		return min(d.Cap, float64(took)/float64(d.Baseline))
+	}
+}
+
+// hear counts an answer for the law.
+func (w *twin) hear(c *twinClient, group int, took time.Duration, ok bool) {
+	in := &c.counters.Groups[group]
+	if !ok {
+		in.Failed++
+		return
+	}
+	in.OK++
+	if b := c.decision.Baseline; b > 0 {
+		took = min(took, time.Duration(c.decision.Cap*float64(b)))
+	}
+	in.Latency += took
+}
+
+// count is what the run comes to.
+func (w *twin) count(c *twinClient, pod *twinPod, sent time.Duration, ok bool) {
+	if sent < w.sc.Stress.From || sent >= w.sc.Stress.To {
+		return
+	}
+	w.all++
+	if pod.zone != c.zone {
+		w.crossed++
+	}
+	if slices.Contains(w.sc.Affected, c.zone) {
+		w.affected++
+		if ok && w.now-sent <= 5*w.sc.Server.Service.Mean {
+			w.good++
+		}
+	}
+}
+
+func (w *twin) way(c *twinClient, pod *twinPod) time.Duration {
+	rtt := w.sc.Network.CrossZone
+	if pod.zone == c.zone {
+		rtt = w.sc.Network.SameZone
+	}
+	return time.Duration(float64(rtt) / 2 * (1 + w.sc.Network.Jitter*w.random.ExpFloat64()))
+}
+
+// serve does the work when a worker is free.
+func (w *twin) serve(p *twinPod, answer func()) {
+	if p.busy == w.sc.Server.Workers {
+		p.waiting = append(p.waiting, answer)
+		return
+	}
+	p.busy++
+	d := w.sc.Server.Service
+	sigma2 := math.Log(1 + d.CV*d.CV)
+	took := float64(d.Mean) * p.slow * math.Exp(math.Sqrt(sigma2)*w.random.NormFloat64()-sigma2/2)
+	w.in(time.Duration(took), func() {
+		answer()
+		p.busy--
+		if len(p.waiting) > 0 {
+			next := p.waiting[0]
+			p.waiting = p.waiting[1:]
+			w.serve(p, next)
+		}
+	})
+}
+
+func TestTheSimulatorAgreesWithItsDumbTwin(t *testing.T) {
+	for _, name := range []string{"skew", "brownout"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sc := story(t, name)
+			sc.Length = sc.Stress.To
+			const seeds = 2
+			var good, cross, twinGood, twinCross float64
+			for seed := range uint64(seeds) {
+				r, twin := run(t, sc, named(t, "weir"), 1+seed), playTwin(t, sc, 1+seed)
+				good, cross = good+r.Affected.Good/seeds, cross+(1-r.Window.InZone)/seeds
+				twinGood, twinCross = twinGood+twin.good/twin.affected/seeds, twinCross+twin.crossed/twin.all/seeds
+			}
+			t.Logf("good %.4f, the twin's %.4f; cross %.4f, the twin's %.4f", good, twinGood, cross, twinCross)
+			near(t, "good share", good, about{twinGood, 0.01})
+			near(t, "cross-zone share", cross, about{twinCross, 0.01})
+		})
+	}
+}
