@@ -196,8 +196,11 @@ func (r *Record) Observe(c Config, now time.Duration, keep float64, did Tally) {
 // FailsOften is the rate rule: the endpoint fails much more often than the rest of its pool, and often enough to be
 // sure.
 func (r *Record) FailsOften(c Config, rest Tally) bool {
+	if c.Failures <= 0 || r.Recent.Failed < float64(c.Failures) {
+		return false
+	}
 	own := r.Recent.rate()
-	return c.Failures > 0 && r.Recent.Failed >= float64(c.Failures) && own >= c.Rate && own >= OddsOfRest*rest.rate()
+	return own >= c.Rate && own >= OddsOfRest*rest.rate()
 }
 
 // Eject starts a pause at that time: the first, or a longer one after a failed trial.

@@ -174,12 +174,14 @@ func (r *ring) start(word uint64, now time.Duration) time.Duration {
 type history struct {
 	rings  []*ring // the first is in use
 	counts int64   // what the rings' starts had taken over at the last reading
+	empty  bool    // nobody was in the one ring then, so that without a start nobody is in it now
 }
 
 // fit gives the ring for starts from now on: a new one if the horizon has changed too much for the old.
 func (h *history) fit(horizon time.Duration, shards int) *ring {
 	if len(h.rings) == 0 || !h.rings[0].suits(horizon) {
 		h.rings = append([]*ring{newRing(horizon, shards)}, h.rings...)
+		h.empty = false
 	}
 	return h.rings[0]
 }
@@ -207,5 +209,6 @@ func (h *history) read(a ageing) ages {
 	h.rings = rings
 	sum.overdue += all - h.counts
 	h.counts = kept
+	h.empty = sum.unanswered == 0 && len(h.rings) == 1
 	return sum
 }

@@ -25,6 +25,10 @@ type did struct {
 // moves by less than its width between two readings.
 func (m *member) read() {
 	now := reading{m.flow.Load(), m.answered.Load(), m.failed.Load(), m.late.Load()}
+	if now == m.seen { // as most do in a tick of a client that sends little
+		m.did = did{inFlight: int64(uint32(now.flow))}
+		return
+	}
 	answered, late := now.answered-m.seen.answered, now.late-m.seen.late
 	m.did = did{
 		sent:       int64(uint32(now.flow>>32) - uint32(m.seen.flow>>32)),
@@ -43,7 +47,7 @@ type recent struct{ samples, sum float64 }
 
 // fold adds what was done at a reference latency; keep is the fraction of the old that is kept.
 func (r *recent) fold(d *did, ref *reference, keep float64) {
-	if d.ok+d.failed+d.lateOK+d.lateFailed == 0 { // most, in a tick of a client that sends little
+	if d.ok+d.failed+d.lateOK+d.lateFailed == 0 {
 		r.samples, r.sum = r.samples*keep, r.sum*keep
 		return
 	}
@@ -93,6 +97,7 @@ func (p *Pool) count(now, elapsed time.Duration) {
 	keep := math.Exp(-elapsed.Seconds() / deliveredTau)
 	var sent int64
 	for i, g := range p.groups {
+		var inFlight int64
 		c := &p.counters.Groups[i]
 		*c = overflow.GroupCounters{RTT: time.Duration(g.rtt.Load())}
 		for _, j := range g.members {
@@ -101,12 +106,15 @@ func (p *Pool) count(now, elapsed time.Duration) {
 			c.OK += m.did.ok
 			c.Failed += m.did.failed
 			c.Latency += m.did.latency
+			inFlight += m.did.inFlight
 			p.counters.Endpoints[j] = overflow.EndpointCounters{
 				InFlight: m.did.inFlight, OK: m.did.ok + m.did.lateOK, Failed: m.did.failed + m.did.lateFailed,
 				Latency: m.did.latency + time.Duration(m.did.lateOK*g.limit.Load()),
 			}
 		}
-		p.age(g, c, now)
+		if c.Sent > 0 || inFlight > 0 || !g.past.empty {
+			p.age(g, c, now)
+		}
 		g.ok, g.failed = g.ok*keep+float64(c.OK), g.failed*keep+float64(c.Failed)
 		sent += c.Sent
 	}
@@ -130,25 +138,35 @@ func (p *Pool) age(g *group, c *overflow.GroupCounters, now time.Duration) {
 
 // mark fills the counters with who is drained and who is usable.
 func (p *Pool) mark(now time.Duration) {
-	anyone := false
-	drains := p.lift(now)
-	for _, m := range p.members {
-		m.drained = false
-		if drains {
-			_, m.drained = p.drains[m.target.Zone]
-		}
-		anyone = anyone || !m.drained
+	if drains := p.lift(now); drains || p.draining {
+		p.draining, p.stale = drains, true
+		p.evade()
 	}
 	for i, g := range p.groups {
-		g.usable, g.drained = 0, drains && anyone
+		g.usable, g.drained = 0, p.draining
 		for _, j := range g.members {
 			m := p.members[j]
-			m.drained = m.drained && anyone
+			s := m.standing.Load()
+			if s != m.stood {
+				m.stood, p.stale = s, true
+			}
 			g.drained = g.drained && m.drained
-			if s := m.standing.Load(); !m.drained && !m.target.Unready && (s == serving || s == due) {
+			if !m.drained && !m.target.Unready && (s == serving || s == due) {
 				g.usable++
 			}
 		}
 		p.counters.Groups[i].Usable, p.counters.Groups[i].Drained = g.usable, g.drained
+	}
+}
+
+// evade marks who is drained: nobody, if that would leave nobody.
+func (p *Pool) evade() {
+	anyone := false
+	for _, m := range p.members {
+		_, m.drained = p.drains[m.target.Zone]
+		anyone = anyone || !m.drained
+	}
+	for _, m := range p.members {
+		m.drained = m.drained && anyone
 	}
 }

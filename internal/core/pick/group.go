@@ -48,6 +48,13 @@ type group struct {
 	drained bool
 	usable  int
 	panics  bool // its endpoints' health is not believed
+	shown   looks
+}
+
+// looks are what a view shows of a group beside its endpoints.
+type looks struct {
+	ring            *ring
+	failing, panics bool
 }
 
 func newGroup(key groupKey) *group {

@@ -67,7 +67,10 @@ func (p *Pool) observe(now, elapsed time.Duration) {
 		if now-m.joined < slowStart && !startsByPolicy {
 			prior = newcomerSlowdown * usual
 		}
-		m.weight.Store(uint32(max(1, m.recent.slowdown(prior)*weightOne)))
+		// A store takes the line from those who read it, a look does not; few weights change in a tick.
+		if weight := uint32(max(1, m.recent.slowdown(prior)*weightOne)); weight != m.weight.Load() {
+			m.weight.Store(weight)
+		}
 	}
 }
 
@@ -86,7 +89,9 @@ func (p *Pool) follow() {
 		if way, home := g.rtt.Load(), p.groups[0].rtt.Load(); way > 0 && home > 0 {
 			g.lead = time.Duration(way - home)
 		}
-		g.limit.Store(int64(limit + max(0, g.lead)))
+		if longest := int64(limit + max(0, g.lead)); longest != g.limit.Load() {
+			g.limit.Store(longest)
+		}
 		g.past.fit(horizon(limit)+max(0, g.lead), p.shards)
 	}
 }
@@ -95,7 +100,9 @@ func (p *Pool) follow() {
 func (p *Pool) rest(now time.Duration) {
 	idle := now - p.busy
 	if idle < restAfter || (p.decision.State != overflow.Calm && idle < unwindAfter) || len(p.drains) > 0 || p.warming {
-		p.awake.Store(true)
+		if !p.awake.Load() {
+			p.awake.Store(true)
+		}
 		return
 	}
 	p.awake.Store(false)

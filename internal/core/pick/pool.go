@@ -41,6 +41,9 @@ type Pool struct {
 	groups    []*group      // in waterfall order, home first
 	lastID    uint32
 	drains    map[topology.Zone]time.Duration
+	draining  bool // at the last step
+	stale     bool // something that a view is made of has changed since the last one was drafted
+	basis     basis
 	counters  overflow.Counters // reused from step to step
 	decision  overflow.Decision
 	reference reference
@@ -166,8 +169,13 @@ func (p *Pool) configure(x *Prepared) {
 		rules := x.config.Health.WithDefaults()
 		p.ward.rules.Store(&rules)
 		p.revision++
+		if rules.Outliers == nil {
+			for _, m := range p.members { // what was counted for a policy that is gone does not count for the next
+				m.interval = health.Tally{}
+			}
+		}
 	}
-	p.prepared = x
+	p.prepared, p.stale = x, true
 	p.limit()
 }
 
@@ -211,6 +219,10 @@ func (p *Pool) replace(now time.Duration) {
 	if slices.ContainsFunc(p.groups, func(g *group) bool { return g.parted }) {
 		p.revision++ // a part's pickers count who is not ready, too
 	}
+	for _, g := range p.groups {
+		g.past.empty = false // who has gone may have left requests in it
+	}
+	p.stale = true
 	p.limit()
 	p.options.Strategy.Reset(now, scene(p.groups, p.options.Zone, len(p.members)))
 }
@@ -280,6 +292,7 @@ type member struct {
 	seen     reading // at the last step
 	did      did     // since the step before
 	recent   recent
+	stood    uint32       // its standing at the last step
 	interval health.Tally // since outliers were last looked for
 	drained  bool
 }

@@ -1,10 +1,47 @@
 package pick
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+)
+
+// basis is what the last view was drafted from, beside what sets Pool.stale.
+type basis struct {
+	routes                  []overflow.Route
+	shed, confined, sampled bool
+}
+
+// isStale tells whether a view that is drafted now may differ from the last one, and notes what it will be drafted from.
+func (p *Pool) isStale() bool {
+	stale := p.stale
+	p.stale = false
+	for _, g := range p.groups {
+		if now := (looks{g.past.rings[0], g.failing(), g.panics}); now != g.shown {
+			g.shown, stale = now, true
+		}
+	}
+	b, d := &p.basis, &p.decision
+	same := func(a, b overflow.Route) bool {
+		return a.Group == b.Group && a.Share == b.Share && slices.Equal(a.Endpoints, b.Endpoints) &&
+			(a.Endpoints == nil) == (b.Endpoints == nil)
+	}
+	if b.shed == (d.Shed > 0) && b.confined == d.Confined && b.sampled == p.sampled && slices.EqualFunc(b.routes, d.Routes, same) {
+		return stale
+	}
+	*b = basis{routes: append(b.routes[:0], d.Routes...), shed: d.Shed > 0, confined: d.Confined, sampled: p.sampled}
+	for i := range b.routes { // a strategy may use its slices again
+		b.routes[i].Endpoints = slices.Clone(b.routes[i].Endpoints)
+	}
+	return true
+}
 
 // publish makes the view that follows the decision, unless requests would not notice the difference. It drafts the view
 // in memory that it reuses, as most ticks change nothing.
 func (p *Pool) publish() {
+	if !p.isStale() {
+		return
+	}
 	old := p.view.Load()
 	draft := &p.draft
 	draft.routes, draft.reserve = p.drawRoutes(old, draft.routes[:0]), draft.reserve[:0]

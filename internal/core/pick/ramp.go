@@ -10,6 +10,9 @@ const rampOne = 1 << 16
 
 // warm tells who starts slowly how much of its weight counts now.
 func (p *Pool) warm(now time.Duration) {
+	if p.prepared.config.SlowStart == nil && !p.warming {
+		return // all have their whole weight since some tick before
+	}
 	p.warming = false
 	for _, m := range p.members {
 		ramp := p.prepared.config.SlowStart.ramp(now - m.joined)

@@ -37,7 +37,9 @@ func (p *Pool) nurse(now, elapsed time.Duration) {
 	for _, m := range p.members {
 		did := health.Tally{OK: float64(m.did.ok + m.did.lateOK), Failed: float64(m.did.failed + m.did.lateFailed)}
 		m.health.Observe(rules, now, keep, did)
-		m.interval = m.interval.Add(did)
+		if rules.Outliers != nil {
+			m.interval = m.interval.Add(did)
+		}
 		all = all.Add(m.health.Recent)
 	}
 	p.detect(now, rules.Outliers)
@@ -50,19 +52,19 @@ func (p *Pool) nurse(now, elapsed time.Duration) {
 	p.spare(now)
 }
 
-// detect ends the turns of outliers, once in an interval. What was counted before somebody asked for it does not count.
+// detect ends the turns of outliers, once in an interval.
 func (p *Pool) detect(now time.Duration, o *health.Outliers) {
 	if o != nil && now-p.detected < o.Interval {
 		return
 	}
 	p.detected = now
+	if o == nil {
+		return
+	}
 	p.tallies = resize(p.tallies, len(p.members))
 	for i, m := range p.members {
 		p.tallies[i] = m.interval
 		m.interval = health.Tally{}
-	}
-	if o == nil {
-		return
 	}
 	for _, i := range o.Outlying(p.tallies) {
 		p.members[i].eject(now, health.ByPolicy)
@@ -73,6 +75,9 @@ func (p *Pool) detect(now time.Duration, o *health.Outliers) {
 // holds, unless another group is known to do well: then the group may go as a whole, as a lost zone should. If no other
 // group does better, what its endpoints suffer from is not their own, and leaving them only moves it on to the next.
 func (p *Pool) spare(now time.Duration) {
+	if p.ward.out.Load() == 0 {
+		return
+	}
 	for p.ward.out.Load() > p.ward.allowed.Load() {
 		if !p.recall(p.members, now) {
 			break
