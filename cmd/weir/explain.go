@@ -269,8 +269,8 @@ func printData(w io.Writer, format string, value any) error {
 	return err
 }
 
-// wantsColour tells whether a person reads w who did not ask for none (https://no-color.org).
+// wantsColour tells whether a person reads w, on a terminal that has colours, and did not ask for none (https://no-color.org).
 func wantsColour(w io.Writer) bool {
 	file, ok := w.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd())) //nolint:gosec // a file descriptor.
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd())) //nolint:gosec // a file descriptor.
 }

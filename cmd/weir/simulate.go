@@ -96,7 +96,7 @@ func simulateCommand() *cobra.Command {
 	for _, g := range []flagGroup{f.what(), f.results(), f.law(), f.experiments(), f.asks.group(), cluster, source} {
 		g.addTo(c)
 	}
-	for flag, names := range map[string]cobra.CompletionFunc{"show": completeScenarios, "strategies": completeStrategies} {
+	for flag, names := range f.completions() {
 		_ = c.RegisterFlagCompletionFunc(flag, names) // fails for a flag that there is not
 	}
 	c.MarkFlagsMutuallyExclusive("list", "show", "sensitivity", "trace", "sweep", "service")
@@ -104,6 +104,26 @@ func simulateCommand() *cobra.Command {
 		c.MarkFlagsMutuallyExclusive("prefer", flag)
 	}
 	return c
+}
+
+// completions are what a shell may offer for the values of flags.
+func (f *simulateFlags) completions() map[string]cobra.CompletionFunc {
+	one := func(values ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	}
+	var modes, constants []string
+	for _, m := range topology.Modes() {
+		modes = append(modes, string(m))
+	}
+	for _, name := range simulate.ConstantNames() {
+		constants = append(constants, name+"=")
+	}
+	constant := cobra.FixedCompletions(constants, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+	return map[string]cobra.CompletionFunc{
+		"show": completeScenarios, "strategies": completeStrategies, "mode": one(modes...),
+		"output": one("table", "json", "csv", "markdown"), "prefer": one("cost", "balanced", "latency"),
+		"set": constant, "sweep": constant,
+	}
 }
 
 func (f *simulateFlags) what() flagGroup {

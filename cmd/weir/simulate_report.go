@@ -120,17 +120,25 @@ func (f *simulateFlags) printTable(w io.Writer, t *simulate.Table, left int) err
 	}
 }
 
-// printReport prints a table, or the data behind it, with what every report says.
-func (f *simulateFlags) printReport(c *cobra.Command, t *simulate.Table, left int, data any) error {
+// report is one answer in its forms.
+type report struct {
+	table simulate.Table // for people
+	left  int            // how many of its columns are text
+	rows  simulate.Table // as CSV
+	data  any            // as JSON
+}
+
+// printReport prints an answer in the form that was asked for, with what every report says.
+func (f *simulateFlags) printReport(c *cobra.Command, r report) error {
 	w := c.OutOrStdout()
 	switch f.output {
 	case "json":
-		return printData(w, f.output, data)
+		return printData(w, f.output, r.data)
 	case "csv":
 		c.PrintErrln(simulate.Disclaimer)
-		return f.printTable(w, t, left)
+		return r.rows.CSV(w)
 	}
-	if err := f.printTable(w, t, left); err != nil {
+	if err := f.printTable(w, &r.table, r.left); err != nil {
 		return err
 	}
 	return printNotes(w)
@@ -141,17 +149,20 @@ func printNotes(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "\n%s The model:\n\n", simulate.Disclaimer); err != nil {
 		return err
 	}
+	width := 100 // what every page has room for
+	if columns := terminalWidth(w); columns > 0 {
+		width = min(width, columns)
+	}
 	for _, a := range simulate.Assumptions() {
-		if _, err := io.WriteString(w, wrapped("- "+a)); err != nil {
+		if _, err := io.WriteString(w, wrapped("- "+a, width)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wrapped breaks an item of a list into lines that every terminal and every page has room for.
-func wrapped(item string) string {
-	const width = 100
+// wrapped breaks an item of a list into lines of at most width columns.
+func wrapped(item string, width int) string {
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Fields(item) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -282,6 +283,44 @@ func TestWhatIfAnswersFromManifests(t *testing.T) {
 	} {
 		if status, _, err := weir(t, "", with(append([]string{"--rate", "80"}, strings.Fields(text)...)...)...); status == exitOK || !strings.Contains(err, want) {
 			t.Errorf("%s: status %d, error %q; want one with %q", text, status, err, want)
+		}
+	}
+}
+
+func TestEachFormOfSimulateIsCSVWithOneMeaningForEachColumn(t *testing.T) {
+	play := []string{"simulate", "--scenario", tiny, "--seeds", "1", "-o", "csv"}
+	for name, args := range map[string][]string{
+		"comparison": append(slices.Clone(play), "--strategies", "random"),
+		"trace":      append(slices.Clone(play), "--strategies", "weir", "--trace", "client=1"),
+		"sweep":      append(slices.Clone(play), "--sweep", "HomeSlowdown=1.2,1.8"),
+		"what if":    {"simulate", "-f", "../../docs/examples/locality/world.yaml", "--service", "shop/cart", "--rate", "20", "--workers", "1", "--lose", "zone-a", "--seeds", "1", "-o", "csv"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, problem := weir(t, "", args...)
+			rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+			if status != exitOK || err != nil || len(rows) < 2 {
+				t.Fatalf("status %d, %d rows, %v, error %q", status, len(rows), err, problem)
+			}
+			if head := slices.Compact(slices.Sorted(slices.Values(rows[0]))); len(head) != len(rows[0]) {
+				t.Errorf("two columns have one name: %v", rows[0])
+			}
+			for _, cell := range slices.Concat(rows...) {
+				if strings.Contains(cell, "→") {
+					t.Errorf("two values in one cell: %q", cell)
+				}
+			}
+		})
+	}
+}
+
+func TestSimulateCompletesWhatFlagsMayBe(t *testing.T) {
+	for args, want := range map[string]string{
+		"br": "brownout", "--strategies weir,": "weir,hazl\t", "--output ": "markdown", "--mode ": "PreferSameZone",
+		"--prefer ": "latency", "--set Home": "HomeSlowdown=", "--sweep Home": "HomeSlowdown=", "--show ": "zone-loss",
+	} {
+		_, out, _ := weir(t, "", append([]string{"__complete", "simulate"}, strings.Split(args, " ")...)...)
+		if !strings.Contains("\n"+out, "\n"+want) {
+			t.Errorf("%q is completed with\n%s", args, out)
 		}
 	}
 }

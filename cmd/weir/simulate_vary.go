@@ -23,17 +23,19 @@ func (f *simulateFlags) printSensitivity(c *cobra.Command, scenarios []*scenario
 		return err
 	}
 	if f.output == "table" || f.output == "markdown" {
-		_, err := fmt.Fprintf(c.OutOrStdout(), "%d scenarios, %d seeds; from seed to seed bad %% varies by %.2f points.\n\n",
-			len(s.Scenarios), s.Seeds, 100*s.Noise)
+		words := fmt.Sprintf("Scenarios: %d, seeds: %d", len(s.Scenarios), s.Seeds)
+		if s.Seeds > 1 { // one does not vary
+			words += fmt.Sprintf("; from seed to seed bad %% varies by %.2f points", 100*s.Noise)
+		}
+		_, err := fmt.Fprint(c.OutOrStdout(), words+".\n\n")
 		if err != nil {
 			return err
 		}
 	}
-	t := s.Table()
-	return f.printReport(c, &t, 1, struct {
+	return f.printReport(c, report{table: s.Table(), left: 1, rows: s.Rows(), data: struct {
 		notes
 		*simulate.Sensitivity
-	}{newNotes(), s})
+	}{newNotes(), s}})
 }
 
 // printTrace prints what one client decided.
@@ -51,11 +53,11 @@ func (f *simulateFlags) printTrace(c *cobra.Command, scenarios []*scenario.Scena
 		return err
 	}
 	t := simulate.TraceTable(moments)
-	return f.printReport(c, &t, len(t.Columns), struct {
+	return f.printReport(c, report{table: t, left: len(t.Columns), rows: simulate.TraceRows(moments), data: struct {
 		notes
 		Scenario string            `json:"scenario"`
 		Strategy string            `json:"strategy"`
 		Seed     uint64            `json:"seed"`
 		Moments  []simulate.Moment `json:"moments"`
-	}{newNotes(), job.Scenario.Name, job.Contender.Name, job.Seed, moments})
+	}{newNotes(), job.Scenario.Name, job.Contender.Name, job.Seed, moments}})
 }

@@ -262,19 +262,18 @@ func (f *simulateFlags) printAnswers(c *cobra.Command, base *scenario.Scenario, 
 		for _, group := range base.Clients {
 			rate += group.Rate
 		}
-		_, err := fmt.Fprintf(w, "%s, mode %s: endpoints %d, workers of each %d, requests of %v on average; at %.0f requests/s they are %.0f %% busy.\n\n",
+		_, err := fmt.Fprintf(w, "%s, mode %s: ready endpoints %d, workers of each %d, requests of %v on average; at %.0f requests/s they are %.0f %% busy.\n\n",
 			svc.ServiceName, svc.Mode, len(svc.Endpoints), base.Server.Workers, base.Server.Service.Mean, rate, 100*simulate.Utilisation(base))
 		if err != nil {
 			return err
 		}
 	}
-	t := simulate.AnswerTable(answers)
 	const words = 2
-	return f.printReport(c, &t, words, struct {
+	return f.printReport(c, report{table: simulate.AnswerTable(answers), left: words, rows: simulate.AnswerRows(answers), data: struct {
 		notes
 		Service     string            `json:"service"`
 		Mode        topology.Mode     `json:"mode"`
 		Utilisation float64           `json:"utilisation"`
 		Answers     []simulate.Answer `json:"answers"`
-	}{newNotes(), svc.String(), svc.Mode, simulate.Utilisation(base), answers})
+	}{newNotes(), svc.String(), svc.Mode, simulate.Utilisation(base), answers}})
 }

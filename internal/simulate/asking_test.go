@@ -80,6 +80,14 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 	if diff := cmp.Diff(want, answers, cmp.Transformer("rounded", func(f float64) float32 { return float32(f) })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	rows := simulate.AnswerRows(answers[3:4])
+	wantRows := [][]string{
+		{"lose-a", "weir", "inZone", "0.5", "0.5"},
+		{"lose-a", "weir", "success", "1", "0.75"},
+	}
+	if diff := cmp.Diff(wantRows, rows.Rows[:2]); diff != "" || len(rows.Rows) != 5 {
+		t.Errorf("for programs (-want +got):\n%s of %d rows", diff, len(rows.Rows))
+	}
 	var b strings.Builder
 	table := simulate.AnswerTable(answers[2:4])
 	if err := table.Markdown(&b, 2); err != nil {

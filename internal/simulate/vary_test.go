@@ -117,6 +117,10 @@ func TestSensitivityIsTheMeanOverScenariosAndSeedsOfEachConstantHalvedAndDoubled
 	if want := "HomeSlowdown,1.4,1.2,1.50,1.00,3.000,1.8,9.00,1.00,3.000\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("the table lacks %q:\n%s", want, b.String())
 	}
+	rows := s.Rows()
+	if got := rows.Rows[2]; !slices.Equal(got[:3], []string{"HomeSlowdown", "double", "1.8"}) || len(rows.Rows) != 5 {
+		t.Errorf("for programs the table is %v", rows)
+	}
 	if _, err := simulate.Vary(t.Context(), o, overflow.Config{}, []string{"none"}); err == nil {
 		t.Error("a constant that there is not was varied")
 	}
@@ -155,6 +159,10 @@ func TestATraceTellsWhatOneClientDecided(t *testing.T) {
 	table := simulate.TraceTable(moments)
 	if len(table.Rows) != len(moments) || !strings.HasPrefix(table.Rows[0][2], "b 100 (") {
 		t.Errorf("the table is %+v", table)
+	}
+	rows := simulate.TraceRows(moments)
+	if len(rows.Rows) < len(moments) || !slices.Equal(rows.Rows[0][1:5], []string{"calm", "b", "", "1"}) {
+		t.Errorf("for programs the table is %+v", rows)
 	}
 	for want, c := range map[string]simulate.Client{
 		"no client 3 in zone b": {Zone: "b", Number: 3}, "no client 1 in zone x": {Zone: "x", Number: 1}, "has 4 clients, not 5": {Number: 5},
