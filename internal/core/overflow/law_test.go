@@ -176,17 +176,22 @@ func TestSlowAloneIsNotShed(t *testing.T) {
 }
 
 func TestWhatNoZoneDeliversIsShedIfWanted(t *testing.T) {
-	// A zone is lost at 75 % load: the others would need 112 %. In the study the good answers go from 2 to 22 %, the
-	// answers from 67 to 89 %.
-	sc := lost("zone lost at 75 %", time.Second)
-	sc.layout.rates = []float64{900, 900, 900}
-	sc.end = heal(sc.layout.rates)
-	keep := sc.run(t, policy{name: "Weir"}, shortCourse(), 1)
-	shed := sc.run(t, policy{name: "Weir", config: overflow.Config{Shed: true}}, shortCourse(), 1)
-	t.Logf("good %.3f ok %.3f without, %.3f %.3f with shedding %.3f", keep.good, keep.ok, shed.good, shed.ok, shed.shed)
-	if keep.shed != 0 || shed.shed == 0 || shed.good < keep.good+0.1 {
-		t.Errorf("good %.3f (%.3f shed) without, %.3f (%.3f) with: want clearly more good answers with shedding",
-			keep.good, keep.shed, shed.good, shed.shed)
+	for _, wanted := range []bool{false, true} {
+		d := newDesk(t, overflow.Config{Shed: wanted}, "a", "b")
+		d.run(10 * time.Second)
+		for _, zone := range []topology.Zone{"a", "b"} {
+			d.slow[zone], d.fails[zone] = 4, .2
+		}
+		d.run(5 * time.Second)
+		if shed := d.last.Shed; wanted != (shed > 0.1) || !wanted && shed != 0 || shed > overflow.DefaultConstants().ShedMax {
+			t.Errorf("with shedding %v, %v of the requests are rejected while both zones drown", wanted, shed)
+		}
+		clear(d.slow)
+		clear(d.fails)
+		d.run(10 * time.Second)
+		if d.last.Shed != 0 {
+			t.Errorf("%v of the requests are rejected though all is well again", d.last.Shed)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
-	"github.com/weir-lb/weir/internal/core/pick"
 )
 
 // tiered gives a desk whose zones b and c are tiers 1 and 2, although c is the cheaper one.
@@ -115,90 +114,6 @@ func TestHazlAddsEndpointsByTier(t *testing.T) {
 	}
 	if len(d.Routes) != 2 || d.Routes[1].Group != 2 {
 		t.Errorf("routes %+v: want home and the endpoint of tier 1", d.Routes)
-	}
-}
-
-// landed is where the requests of zone 0's clients went under stress, as fractions, and how many of them were good.
-type landed struct{ home, first, second, good float64 }
-
-// tieredRun plays a scenario with the real pool. For zone 0's clients zone 1 is tier 1 and zone 2 tier 2, which is cheaper.
-func tieredRun(t *testing.T, sc scenario, c pick.Config, ready func(*server) bool) landed {
-	t.Helper()
-	course := shortCourse()
-	l := sc.layout
-	l.make = func(w *world, client int) balancer {
-		s, err := overflow.New("Weir", overflow.Config{Rotate: uint64(client)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := newPooled(w, client, s)
-		p.tiers = true
-		p.Discover(0, func(*server) bool { return true })
-		p.pool.Configure(0, c)
-		return p
-	}
-	w := l.build()
-	readiness := at{course.calm, func(w *world) {
-		for _, c := range w.callers {
-			c.balancer.(*pooled).unready = func(s *server) bool { return !ready(s) }
-			c.Discover(w.now, func(*server) bool { return true })
-		}
-	}}
-	w.shift = append([]at{readiness}, sc.events(course)...)
-	var n, good float64
-	var to [3]float64
-	w.watch = func(r *request, took time.Duration) {
-		if w.callers[r.caller].zone != 0 || r.sent < course.calm+2*time.Second || r.server < 0 {
-			return
-		}
-		n++
-		to[w.servers[r.server].zone]++
-		if r.ok && took <= goodWithin {
-			good++
-		}
-	}
-	w.run(course.calm + course.stress)
-	return landed{to[0] / n, to[1] / n, to[2] / n, good / n}
-}
-
-func everyone(*server) bool { return true }
-
-func TestTiersHoldInTheModel(t *testing.T) {
-	t.Run("the first tier has room", func(t *testing.T) {
-		t.Parallel()
-		got := tieredRun(t, named("skew 70 %"), pick.Config{}, everyone)
-		t.Logf("%+v", got)
-		if got.first < 0.15 || got.second > 0.02 || got.good < 0.95 {
-			t.Errorf("%+v: want the excess on the first tier and nothing on the second", got)
-		}
-	})
-	t.Run("the first tier has not room for all", func(t *testing.T) {
-		t.Parallel()
-		got := tieredRun(t, named("zone lost"), pick.Config{}, everyone)
-		t.Logf("%+v", got)
-		if got.first < 0.4 || got.second < 0.02 || got.good < 0.85 {
-			t.Errorf("%+v: want most on the first tier, the rest on the second, and good answers", got)
-		}
-	})
-}
-
-func TestThresholdMovesAShareInTheModel(t *testing.T) {
-	unready := 0
-	ready := func(s *server) bool { // half of zone 0 for each client
-		if s.zone != 0 {
-			return true
-		}
-		unready++
-		return unready%2 == 0
-	}
-	sc := calm("half is not ready", nil)
-	sc.layout.rates = []float64{400, 400, 400} // the rest of home would cope
-	sc.begin, sc.end = func(*world) {}, heal(sc.layout.rates)
-	got := tieredRun(t, sc, pick.Config{Threshold: 0.7}, ready)
-	t.Logf("%+v", got)
-	// 3 of 6 by 1.43 are 71 %.
-	if got.home < 0.67 || got.home > 0.72 || got.second > 0.02 || got.good < 0.95 {
-		t.Errorf("%+v: want 71 %% at home and the rest on the first tier", got)
 	}
 }
 
