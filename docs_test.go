@@ -1,7 +1,9 @@
 package weir_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -86,4 +88,32 @@ func anchors(text string) []string {
 		found = append(found, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
 	}
 	return found
+}
+
+// TestTheTableOfTheStudyIsMadeByItsScript holds that docs/simulation.md shows what docs/study.awk makes, but for our own
+// figures, which take minutes to simulate.
+func TestTheTableOfTheStudyIsMadeByItsScript(t *testing.T) {
+	page := readDocument(t, "docs/simulation.md")
+	command := regexp.MustCompile(`(?s)weir simulate (.*?) \\\n\s+--strategies (\S+)`).FindStringSubmatch(page)
+	if command == nil {
+		t.Fatal("the page has no command that makes its table")
+	}
+	var csv strings.Builder
+	for scenario := range strings.FieldsSeq(command[1]) {
+		for strategy := range strings.SplitSeq(command[2], ",") {
+			for _, measure := range []string{"inZone", "good", "affectedGood"} {
+				fmt.Fprintf(&csv, "%s,%s,%s,fraction,0.5\n", scenario, strategy, measure)
+			}
+		}
+	}
+	awk := exec.CommandContext(t.Context(), "awk", "-f", "docs/study.awk")
+	awk.Stdin = strings.NewReader(csv.String())
+	made, err := awk.CombinedOutput()
+	if err != nil {
+		t.Fatalf("docs/study.awk: %v\n%s", err, made)
+	}
+	ours := regexp.MustCompile(`\| \d+\.\d`)
+	if want := ours.ReplaceAllString(string(made), "| -"); !strings.Contains(ours.ReplaceAllString(page, "| -"), want) {
+		t.Errorf("docs/simulation.md lacks this table, with figures:\n%s", want)
+	}
 }
