@@ -15,9 +15,10 @@ func Assumptions() []string {
 		"Clients know nothing of each other; each has a balancer of its own.",
 		"Endpoints serve first come, first served, with a fixed number of workers; requests cost what the scenario's " +
 			"distribution of service times says, independently of each other.",
-		"The network has a fixed round trip within a zone, between zones and between clusters; it is never full.",
-		"Setting up connections, limits of HTTP/2 streams and throttling of processors are not modelled.",
-		"A refused connection costs a round trip; weir and Hazl then try two other endpoints by themselves, the others none.",
+		"The network has a usual round trip within a zone, between zones and between clusters; it is never full.",
+		"TLS, limits of HTTP/2 streams and throttling of processors are not modelled.",
+		"A new connection costs one round trip. Where it is refused weir and Hazl try two other endpoints by themselves, the " +
+			"others none.",
 		"All clients use the strategy of the run; mixed fleets are not modelled.",
 		"Other balancers are modelled from their documentation, with their default settings.",
 		"Money is the price of bytes that cross zones; load balancers, gateways and machines cost nothing.",
