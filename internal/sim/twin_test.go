@@ -208,52 +208,59 @@ func (w *twin) send(c *twinClient) {
 	pod, sent, done := w.pods[e], w.now, false
 	c.peers[e].inFlight++
 	c.counters.Groups[group].Sent++
-	finish := func(ok bool) {
+	hear := func(v verdict) {
 		if done {
 			return
 		}
 		done = true
-		w.hear(c, group, w.now-sent, ok)
+		v.took = w.now - sent
+		c.count(&c.counters.Groups[group], v)
 		p := &c.peers[e]
 		p.inFlight--
 		p.n++
-		p.slowdowns += slowdown(&c.decision, w.now-sent, ok)
-		w.count(c, pod, sent, ok)
+		p.slowdowns += c.slowdown(v)
+		w.count(c, pod, v)
 	}
-	w.in(w.sc.Request.Timeout, func() { finish(false) })
+	w.in(w.sc.Request.Timeout, func() { hear(verdict{}) })
 	w.in(w.way(c, pod), func() {
-		w.serve(pod, func() { w.in(w.way(c, pod), func() { finish(true) }) })
+		w.serve(pod, func() { w.in(w.way(c, pod), func() { hear(verdict{ok: true}) }) })
 	})
 }
 
+// verdict is what became of a request.
+type verdict struct {
+	ok   bool
+	took time.Duration
+}
+
 // slowdown is how many baselines an answer took.
-func slowdown(d *overflow.Decision, took time.Duration, ok bool) float64 {
+func (c *twinClient) slowdown(v verdict) float64 {
 	switch {
-	case !ok:
-		return d.Cap
-	case d.Baseline == 0:
+	case !v.ok:
+		return c.decision.Cap
+	case c.decision.Baseline == 0:
 		return 1
 	default:
-		return min(d.Cap, float64(took)/float64(d.Baseline))
+		return min(c.decision.Cap, float64(v.took)/float64(c.decision.Baseline))
 	}
 }
 
-// hear counts an answer for the law.
-func (w *twin) hear(c *twinClient, group int, took time.Duration, ok bool) {
-	in := &c.counters.Groups[group]
-	if !ok {
+// count counts an answer for the law.
+func (c *twinClient) count(in *overflow.GroupCounters, v verdict) {
+	if !v.ok {
 		in.Failed++
 		return
 	}
 	in.OK++
 	if b := c.decision.Baseline; b > 0 {
-		took = min(took, time.Duration(c.decision.Cap*float64(b)))
+		v.took = min(v.took, time.Duration(c.decision.Cap*float64(b)))
 	}
-	in.Latency += took
+	in.Latency += v.took
 }
 
 // count is what the run comes to.
-func (w *twin) count(c *twinClient, pod *twinPod, sent time.Duration, ok bool) {
+func (w *twin) count(c *twinClient, pod *twinPod, v verdict) {
+	sent := w.now - v.took
 	if sent < w.sc.Stress.From || sent >= w.sc.Stress.To {
 		return
 	}
@@ -263,7 +270,7 @@ func (w *twin) count(c *twinClient, pod *twinPod, sent time.Duration, ok bool) {
 	}
 	if slices.Contains(w.sc.Affected, c.zone) {
 		w.affected++
-		if ok && w.now-sent <= 5*w.sc.Server.Service.Mean {
+		if v.ok && v.took <= 5*w.sc.Server.Service.Mean {
 			w.good++
 		}
 	}
