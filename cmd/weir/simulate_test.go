@@ -149,7 +149,7 @@ func TestSimulateWritesWholeFilesOrNone(t *testing.T) {
 	}
 	for flag, path := range map[string]string{"--html": filepath.Join(folder, "none", "x.html"), "--png": page} {
 		status, out, err := weir(t, "", append(args, flag, path)...)
-		if status != exitFailed || out != "" || !strings.Contains(err, path) || !strings.Contains(err, flag) {
+		if status != exitFailed || out != "" || !strings.Contains(err, path+": ") || !strings.Contains(err, flag) {
 			t.Errorf("%s %s: status %d, output %q, error %q", flag, path, status, out, err)
 		}
 	}

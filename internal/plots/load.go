@@ -20,7 +20,7 @@ const (
 	bandHeight  = 11  // of a zone of a contender
 	bandGap     = 7   // between contenders
 	namesWidth  = 158 // left, of contenders: room for kube-proxy, PreferSameZone
-	zonesWidth  = 64  // beside them, of zones
+	zonesWidth  = 70  // beside them, of zones
 	valuesWidth = 50  // right, of numbers
 	axisHeight  = 36  // below
 )
