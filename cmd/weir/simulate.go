@@ -133,8 +133,8 @@ func (f *simulateFlags) what() flagGroup {
 	g.StringArrayVar(&f.files, "scenario", nil, "play the scenario of this file, or - for standard input; may be repeated")
 	g.StringSliceVar(&f.strategies, "strategies", nil, "strategies to compare, of "+strings.Join(strategyNames(), ", ")+
 		" (default all; with --service: "+simulate.TodayName+", which is kube-proxy in the service's mode, and weir)")
-	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios and with --sensitivity; %d with --service)",
-		compareSeeds, manySeeds, few, askSeeds))
+	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios; %d with --sensitivity; %d with --service)",
+		compareSeeds, manySeeds, few, sensitivitySeeds, askSeeds))
 	g.Uint64Var(&f.seed, "seed", 1, "seed of the first run; the next ones count on")
 	g.IntVar(&f.jobs, "jobs", 0, "runs at once (default as many as there are processors)")
 	return g
@@ -172,7 +172,7 @@ func (f *simulateFlags) experiments() flagGroup {
 // that somebody waits for it.
 const (
 	compareSeeds     = 5
-	manySeeds        = 2 // of more scenarios than few
+	manySeeds        = 4 // of more scenarios than few
 	few              = 4
 	sensitivitySeeds = 2
 	askSeeds         = 3
