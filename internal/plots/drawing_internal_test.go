@@ -172,8 +172,10 @@ func TestLegendTellsTheFavouriteTheMostAndTheLeast(t *testing.T) {
 	for want, entries := range map[string][]entry{
 		"no data":  nil,
 		"weir (1)": {e("weir", 1, "1"), e("hazl", math.NaN(), "–")},
-		"most with hazl (2), least with weir (1)":             {e("weir", 1, "1"), e("hazl", 2, "2")},
-		"weir (2); most with random (3), least with hazl (1)": {e("hazl", 1, "1"), e("weir", 2, "2"), e("random", 3, "3")},
+		"most with hazl (2), least with weir (1)": {e("weir", 1, "1"), e("hazl", 2, "2")},
+		"2 with each": {e("hazl", 2.01, "2"), e("weir", 2.02, "2")},
+		"most with random (3), least with hazl and 1 more (1)": {e("weir", 1.01, "1"), e("hazl", 1, "1"), e("random", 3, "3")},
+		"weir (2); most with random (3), least with hazl (1)":  {e("hazl", 1, "1"), e("weir", 2, "2"), e("random", 3, "3")},
 	} {
 		l := legend{entries: entries}
 		if got := l.conclusion(); got != want {

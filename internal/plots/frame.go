@@ -114,9 +114,25 @@ func (l *legend) conclusion() string {
 		return tell(known[0])
 	}
 	first, last := known[0], known[len(known)-1]
-	words := "most with " + tell(first) + ", least with " + tell(last)
+	if first.words == last.words {
+		return first.words + " with each"
+	}
+	// What looks alike is not told apart by digits that nobody sees.
+	extreme := func(e entry) string {
+		others := -1
+		for _, k := range known {
+			if k.words == e.words {
+				others++
+			}
+		}
+		if others == 0 {
+			return tell(e)
+		}
+		return fmt.Sprintf("%s and %d more (%s)", e.look.title, others, e.words)
+	}
+	words := "most with " + extreme(first) + ", least with " + extreme(last)
 	i := slices.IndexFunc(known, func(e entry) bool { return e.look.name == favourite })
-	if i > 0 && i < len(known)-1 {
+	if i > 0 && i < len(known)-1 && known[i].words != first.words && known[i].words != last.words {
 		words = tell(known[i]) + "; " + words
 	}
 	return words

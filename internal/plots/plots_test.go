@@ -253,3 +253,49 @@ func TestOddReportsHavePictures(t *testing.T) {
 		}
 	}
 }
+
+// ways are the paths of a picture that are drawn with this attribute: the points of each.
+func ways(svg, attribute string) [][][2]float64 {
+	var all [][][2]float64
+	for _, m := range regexp.MustCompile(`<path d="M([^"]*)"([^>]*)>`).FindAllStringSubmatch(svg, -1) {
+		if !strings.Contains(m[2], attribute) {
+			continue
+		}
+		var points [][2]float64
+		var x, y float64
+		for i, part := range strings.Split(strings.TrimRight(m[1], "z"), "l") {
+			words := strings.Fields(part)
+			if i > 0 {
+				x, y = x+float(words[0]), y+float(words[1])
+			} else {
+				x, y = float(words[0]), float(words[1])
+			}
+			points = append(points, [2]float64{x, y})
+		}
+		all = append(all, points)
+	}
+	return all
+}
+
+func TestNoEffectIsDrawnBeforeItsCause(t *testing.T) {
+	r := report(habits()[7:], brownout())
+	for _, result := range r.Results {
+		for i := range result.Line {
+			for j := range result.Line[i].Zones {
+				z := &result.Line[i].Zones[j]
+				z.Crossed = 0
+				if result.Line[i].At >= r.Scenarios[0].Stress.From {
+					z.Crossed = z.Answered
+				}
+			}
+		}
+	}
+	svg := pictureTag.FindString(write(t, r))
+	fault := ways(svg, `fill="#f3f1ea"`)[0][0][0]
+	lines := ways(svg, `stroke="#0072b2" stroke-width="2.6"`) // of the legend, and over time
+	line := lines[len(lines)-1]
+	rise := slices.IndexFunc(line, func(p [2]float64) bool { return p[1] < line[0][1]-1 })
+	if rise < 1 || line[rise-1][0] < fault-0.5 {
+		t.Errorf("the line rises at point %d of %v, want it not before %v", rise, line, fault)
+	}
+}

@@ -75,9 +75,9 @@ func (s *story) latency() drawing {
 	}
 	t := timeline{
 		story:  s,
-		head:   head{"Latency: p99 of " + s.resolution() + ", " + who, title(s.scenario)},
+		head:   head{"Latency: p99 of " + s.resolution() + ", " + who + s.timeout(), title(s.scenario)},
 		legend: legend{heading: s.span("p99")},
-		yLabel: "p99 (logarithmic" + s.timeout() + ")",
+		yLabel: "p99 (logarithmic)",
 		at:     s.p99At,
 		scale:  overLatency,
 	}
@@ -91,7 +91,7 @@ func (s *story) timeout() string {
 	if s.scenario.Request.Timeout == 0 {
 		return ""
 	}
-	return ", timeout " + latency(s.scenario.Request.Timeout)
+	return "; timeout " + latency(s.scenario.Request.Timeout)
 }
 
 // resolution names what a point of the latency is of.
