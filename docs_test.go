@@ -94,12 +94,16 @@ func anchors(text string) []string {
 // figures, which take minutes to simulate.
 func TestTheTableOfTheStudyIsMadeByItsScript(t *testing.T) {
 	page := readDocument(t, "docs/simulation.md")
-	command := regexp.MustCompile(`(?s)weir simulate (.*?) \\\n\s+--strategies (\S+)`).FindStringSubmatch(page)
+	command := regexp.MustCompile(`(?s)weir simulate ([^\n]*) \\\n.*?--strategies (\S+)`).FindStringSubmatch(page)
 	if command == nil {
 		t.Fatal("the page has no command that makes its table")
 	}
 	var csv strings.Builder
-	for scenario := range strings.FieldsSeq(command[1]) {
+	scenarios := strings.Fields(command[1])
+	for _, match := range regexp.MustCompile(`\$law/(\w+)\.txtar`).FindAllStringSubmatch(page, -1) {
+		scenarios = append(scenarios, match[1])
+	}
+	for _, scenario := range scenarios {
 		for strategy := range strings.SplitSeq(command[2], ",") {
 			for _, measure := range []string{"inZone", "good", "affectedGood"} {
 				fmt.Fprintf(&csv, "%s,%s,%s,fraction,0.5\n", scenario, strategy, measure)
