@@ -172,7 +172,7 @@ func (f *simulateFlags) experiments() flagGroup {
 // that somebody waits for it.
 const (
 	compareSeeds     = 5
-	manySeeds        = 4 // of more scenarios than few
+	manySeeds        = 3 // of more scenarios than few
 	few              = 4
 	sensitivitySeeds = 2
 	askSeeds         = 3

@@ -1,6 +1,7 @@
 package overflow_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -19,12 +20,21 @@ func TestHazlMovesOneEndpointASecondCheapestZoneFirst(t *testing.T) {
 		{Zone: "far", Cost: 4, Endpoints: []int{1, 2}},
 		{Zone: "near", Cost: 1, Endpoints: []int{3, 4}},
 	}})
-	step := func(now time.Duration, inFlight int64) []overflow.Route {
+	step := func(now time.Duration, inFlight int64) [][]int {
 		c := &overflow.Counters{Groups: make([]overflow.GroupCounters, 3), Endpoints: make([]overflow.EndpointCounters, 5)}
 		c.Endpoints[0].InFlight = inFlight
-		return s.Step(now, c).Routes
+		var used [][]int
+		sum := 0.0
+		for _, r := range s.Step(now, c).Routes {
+			used = append(used, append([]int{r.Group}, r.Endpoints...))
+			sum += r.Share
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Errorf("at %v the shares sum to %v", now, sum)
+		}
+		return used
 	}
-	var got [][]overflow.Route
+	var got [][][]int
 	for i := range 6 {
 		load := int64(1000)
 		if i > 3 {
@@ -33,28 +43,50 @@ func TestHazlMovesOneEndpointASecondCheapestZoneFirst(t *testing.T) {
 		got = append(got, step(time.Duration(i)*time.Second, load))
 		got = append(got, step(time.Duration(i)*time.Second+500*time.Millisecond, load))
 	}
-	home := func(share float64) overflow.Route { return overflow.Route{Group: 0, Share: share} }
-	near := func(share float64, e ...int) overflow.Route {
-		return overflow.Route{Group: 2, Share: share, Endpoints: e}
-	}
-	far := func(share float64, e ...int) overflow.Route {
-		return overflow.Route{Group: 1, Share: share, Endpoints: e}
-	}
-	want := [][]overflow.Route{
-		{home(1)},
-		{home(1)},
-		{home(.5), near(.5, 3)},
-		{home(.5), near(.5, 3)},
-		{home(1. / 3), near(2./3, 3, 4)},
-		{home(1. / 3), near(2./3, 3, 4)},
-		{home(.25), near(.5, 3, 4), far(.25, 1)},
-		{home(.25), near(.5, 3, 4), far(.25, 1)},
-		{home(.2), near(.4, 3, 4), far(.4, 1, 2)},
-		{home(.2), near(.4, 3, 4), far(.4, 1, 2)},
-		{home(.2), near(.4, 3, 4), far(.4, 1, 2)},
-		{home(.2), near(.4, 3, 4), far(.4, 1, 2)},
+	home, near, far := []int{0}, 2, 1
+	want := [][][]int{ // group and added endpoints of each route
+		{home},
+		{home},
+		{home, {near, 3}},
+		{home, {near, 3}},
+		{home, {near, 3, 4}},
+		{home, {near, 3, 4}},
+		{home, {near, 3, 4}, {far, 1}},
+		{home, {near, 3, 4}, {far, 1}},
+		{home, {near, 3, 4}, {far, 1, 2}},
+		{home, {near, 3, 4}, {far, 1, 2}},
+		{home, {near, 3, 4}, {far, 1, 2}},
+		{home, {near, 3, 4}, {far, 1, 2}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("routes (-want +got):\n%s", diff)
+	}
+}
+
+// Three endpoints at home and one added: a quarter of the requests while all are alike, and nearly half, as was published,
+// while home is slow.
+func TestHazlGivesAnAddedEndpointWhatChoicesOfTwoWould(t *testing.T) {
+	for _, c := range []struct{ slower, least, most float64 }{{1, 0.249, 0.251}, {1.5, 0.27, 0.33}, {10, 0.38, 0.4375}} {
+		s, err := overflow.New("Hazl", overflow.Config{Low: 0.1, High: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Reset(0, overflow.Scene{Endpoints: 4, Groups: []overflow.Group{
+			{Zone: "a", Endpoints: []int{0, 1, 2}}, {Zone: "b", Endpoints: []int{3}},
+		}})
+		counters := &overflow.Counters{Groups: make([]overflow.GroupCounters, 2), Endpoints: make([]overflow.EndpointCounters, 4)}
+		for i := range counters.Endpoints {
+			counters.Endpoints[i] = overflow.EndpointCounters{InFlight: 2, OK: 4, Latency: 4 * 40 * time.Millisecond}
+			if i < 3 {
+				counters.Endpoints[i].Latency = time.Duration(c.slower * float64(counters.Endpoints[i].Latency))
+			}
+		}
+		var d overflow.Decision
+		for now := time.Duration(0); now < 10*time.Second; now += 100 * time.Millisecond {
+			d = s.Step(now, counters)
+		}
+		if len(d.Routes) != 2 || d.Routes[1].Share < c.least || d.Routes[1].Share > c.most {
+			t.Errorf("home %v times slower: routes %+v, want %.3f to %.3f on the added endpoint", c.slower, d.Routes, c.least, c.most)
+		}
 	}
 }

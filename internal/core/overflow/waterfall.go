@@ -73,9 +73,15 @@ func (s *spill) grows() bool { return s.open && !s.hot && s.ceiling == 0 }
 // dead tells whether the zone was closed for answering nothing, and has not answered since.
 func (s *spill) dead() bool { return s.pause > 0 }
 
-// target is the delay up to which a zone is welcome: outsiders tolerate less than residents, unless home is much worse.
+// target is the delay up to which a zone is welcome: outsiders tolerate less than residents, unless home is much worse. The
+// longer way there is forgiven, but only as long as home is slower than the whole by as much as an outsider may be slower
+// than normal: spill only if it helps.
 func target(m moment, s *sensor, from excess) float64 {
-	return max(m.k.OutsiderSlowdown*(m.baseline+s.extraRTT(from.rtt)), m.k.HomeComparison*from.delay)
+	yielding := m.k.OutsiderSlowdown * (m.baseline + s.extraRTT(from.rtt))
+	if !from.gone {
+		yielding = min(yielding, max(from.delay/m.k.OutsiderSlowdown, m.k.OutsiderSlowdown*m.baseline))
+	}
+	return max(yielding, m.k.HomeComparison*from.delay)
 }
 
 // failing is how hot a zone is by its failures alone, each good answer taken to cost as much as the tries that it needs; 0
