@@ -36,7 +36,7 @@ func (f *demoScenarioFlags) group() flagGroup {
 		"instead of the script, play scenarios on real sockets, one after the other: files, or names that weir simulate --list has")
 	g.StringVar(&f.contender, "contender", demo.DefaultContender, "how the agents balance: weir, hazl, random or one of static-*")
 	g.Float64Var(&f.peak, "peak", 0,
-		"make requests rarer and longer until all clients together send at most this many per second (0: 1000)")
+		"make requests rarer and longer until all clients together send at most this many per second (0: 250)")
 	g.BoolVar(&f.agree, "agree", true, "compare with the simulator; the exit status is 1 if they do not agree")
 	return g
 }

@@ -11,15 +11,16 @@ import (
 
 // FitOptions say what one machine can play. The zero value is for two processors.
 type FitOptions struct {
-	Rate   float64       // requests per second of all clients together, at their peak; 0: 1,000
+	Rate   float64       // requests per second of all clients together, at their peak; 0: 250
 	Calm   time.Duration // counted before the stress, at most; 0: 10 s
 	Stress time.Duration // at most; 0: 30 s
 	After  time.Duration // at most; 0: 10 s
 }
 
-// defaultFitRate is about half of what two processors can do: a request and its two ways through sockets take about
-// 0.6 ms of processor time, and who waits for a processor measures that wait.
-const defaultFitRate = 1000
+// defaultFitRate is an eighth of what two processors can do: a request and its two ways through sockets take about 0.6 ms
+// of processor time, and who waits for a processor measures that wait. Requests that are rarer take longer, alike, so that
+// stalls of a machine, tens of milliseconds, are short beside them.
+const defaultFitRate = 250
 
 func (o FitOptions) withDefaults() FitOptions {
 	if o.Rate == 0 {
