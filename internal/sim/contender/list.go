@@ -89,8 +89,7 @@ func atRandom() pick.Config {
 
 // hazl is Buoyant's high availability zonal load balancing: what adds and removes endpoints is core/overflow's Hazl,
 // which says its sources and simplifications; what chooses among them is Linkerd's two choices by peak EWMA, whose part
-// PowerOfTwo plays; and who fails sits out by Linkerd's breaker. A published measurement is replayed in the tests: an
-// added endpoint draws less here than with the product, so that one more is added.
+// PowerOfTwo plays; and who fails sits out by Linkerd's breaker. A published measurement is replayed in the tests.
 //
 // Source: Buoyant's HAZL reference, and Linkerd's circuit-breaking reference for the defaults of its breaker, which is
 // off unless a service asks for it: here all do. When all that are active sit out the pool goes on to other endpoints
