@@ -12,7 +12,7 @@ E2EFLAGS ?=
 PKG      ?= ./...
 PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
 LIVE     := /(internal/(agent|demo|l7)|test/e2e|cmd/weir)$$
-SINGLE   := /(internal/sim(/[a-z]+)?|test/scenarios)$$
+SINGLE   := /(internal/(sim(/[a-z]+)?|plots)|test/scenarios)$$
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
@@ -28,8 +28,8 @@ install: build
 	cd "$(DESTDIR)$(PREFIX)/bin" && ln -sf weir kubectl-weir && ln -sf weir kubectl_complete-weir
 
 # All tests that need nothing but Go, a C compiler and the clients: no root, no cluster. Those that carry real traffic run
-# one package after the other: an agent beside which the processors are busy rightly sees a slow zone. The simulator, which
-# starts no goroutine, runs without the race detector: ten times faster, and there is nothing to race.
+# one package after the other: an agent beside which the processors are busy rightly sees a slow zone. The simulator and its
+# pictures, which start no goroutine, run without the race detector: ten times faster, and there is nothing to race.
 test: clients
 	$(GO) list $(PKG) | grep -vE '$(LIVE)|$(SINGLE)' | xargs -r $(GO) test -race -shuffle=on -timeout 20m
 	$(GO) list $(PKG) | grep -E '$(SINGLE)' | xargs -r $(GO) test -shuffle=on -timeout 20m
