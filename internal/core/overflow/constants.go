@@ -155,7 +155,7 @@ type Constants struct {
 	CloseTime time.Duration
 	// OutsiderLost: failed answers in a row, and none good, after which a zone is closed: by chance one in 100 million rows
 	// where a request in 500 fails
-	OutsiderLost int64
+	OutsiderLost float64
 	// BarFirst: for so long it is not opened again; twice as long each further time …
 	BarFirst time.Duration
 	// BarMax: … up to this: a probe each half minute costs nothing

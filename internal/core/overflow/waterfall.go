@@ -43,7 +43,7 @@ func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
 		hot = math.Inf(-1)
 	}
 	s.hot = hot > 0
-	if s.open && z.lost >= m.k.OutsiderLost {
+	if s.open && float64(z.lost) >= m.k.OutsiderLost {
 		s.bar(m, z)
 	}
 	if over > 0 && !s.open && hot <= 0 && m.now >= s.barred {
