@@ -10,9 +10,6 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// api is what the cluster's API says.
-type api interface{ Snapshot() topology.Snapshot }
-
 // portRule is the part of the service that clients use.
 type portRule struct {
 	topology.Port

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -57,7 +58,7 @@ type Simulation struct {
 	work      work
 	network   network
 
-	cluster     cluster
+	cluster     *fleet.Fleet
 	appointment uint32 // number of the last one with the fleet
 	stepped     time.Duration
 	servers     []server
@@ -66,16 +67,6 @@ type Simulation struct {
 	knowledge   knowledge
 	recorder    *recorder
 	result      *Result
-}
-
-// cluster is what a fleet.Fleet does.
-type cluster interface {
-	Pods() []fleet.Pod
-	Next() time.Duration
-	Step(now time.Duration, busy func(id int) float64) bool
-	Command(now time.Duration, st scenario.Step)
-	Lost(id int) bool
-	api
 }
 
 // Run plays a scenario from its beginning to its end.
@@ -106,7 +97,7 @@ func New(o Options) (*Simulation, error) {
 		work: newWork(sc.Server.Service), network: newNetwork(sc.Network),
 		byAddr: make(map[netip.Addr]int32), recorder: newRecorder(sc),
 	}
-	s.cluster = newCluster(sc, o.Seed)
+	s.cluster = fleet.New(sc, rand.New(generator(o.Seed, ofFleet, 0))) //nolint:gosec // not for secrets.
 	s.port = portOf(sc)
 	s.settle()
 	s.sync()

@@ -1,10 +1,6 @@
 package fleet
 
-import (
-	"math"
-
-	"github.com/weir-lb/weir/internal/sim/scenario"
-)
+import "github.com/weir-lb/weir/internal/sim/scenario"
 
 // isMeant tells whether where names the pod; it counts among the pods of its zone that do not go.
 func (f *Fleet) isMeant(id int, where scenario.Where) bool {
@@ -16,21 +12,5 @@ func (f *Fleet) isMeant(id int, where scenario.Where) bool {
 			count++
 		}
 	}
-	return has(where, pod, count)
-}
-
-// has tells whether where names a pod that has count pods in its zone and cluster.
-func has(where scenario.Where, pod *Pod, count int) bool {
-	switch {
-	case where.Zone != "" && where.Zone != pod.Zone:
-		return false
-	case where.Cluster != pod.Cluster && (where.Zone != "" || where.Cluster != ""):
-		return false
-	case where.Part > 0:
-		return float64(pod.Place) <= math.Ceil(where.Part*float64(count)-roundingSlack)
-	case where.First > 0:
-		return pod.Place >= where.First && pod.Place <= where.Last
-	default:
-		return true
-	}
+	return where.Has(pod.Zone, pod.Cluster, pod.Place, count)
 }
