@@ -60,13 +60,30 @@ func (a *Arrivals) Next() (due, service time.Duration, ok bool) {
 	}
 	due = a.next
 	a.expect()
-	service = a.work.draw(a.random)
-	a.random.Uint64() // the request's luck, and then its form
+	return due, a.take().work, true
+}
+
+// request is everything that chance has to say about a request.
+type request struct {
+	work time.Duration
+	luck uint64
+	form form
+	hold time.Duration // of polls and streams
+}
+
+// take draws the request that is due; call it after expect, which draws when the one after it is.
+func (a *Arrivals) take() request {
+	q := request{work: a.work.draw(a.random), luck: a.random.Uint64()}
 	if r := &a.sc.Request; r.Polls > 0 || r.Streams > 0 {
-		a.random.ExpFloat64()
-		a.random.Float64()
+		long := a.random.ExpFloat64()
+		switch u := a.random.Float64(); {
+		case u < r.Polls:
+			q.form, q.hold = poll, r.Hold
+		case u < r.Polls+r.Streams:
+			q.form, q.hold = stream, time.Duration(long*float64(r.Hold))
+		}
 	}
-	return due, service, true
+	return q
 }
 
 // Peak is the highest rate that all clients of a scenario have together, in requests per second.

@@ -14,21 +14,17 @@ import (
 // home is a zone that has clients.
 type home struct {
 	topology.Zone
-	demand *demand
-	nodes  []string
+	nodes []string
 }
 
 // client is a process that sends requests, with a balancer of its own.
 type client struct {
-	zone  int // index into Simulation.zones
-	node  string
-	share float64 // of the zone's demand
-	pool  *pick.Pool
+	zone int // index into Simulation.zones
+	node string
+	pool *pick.Pool
 
-	arrivals *rand.Rand
-	chance   *rand.Rand // of its network and its pauses
-	area     float64    // of the zone's demand, up to the next request
-	cursor   int
+	arrivals *Arrivals
+	chance   *rand.Rand      // of its network and its pauses
 	known    []int32         // server by the pool's ID of an endpoint, plus 1; 0: not asked yet
 	used     []time.Duration // when it last sent to a server
 	latest   int             // what it has learned
@@ -51,7 +47,7 @@ func (s *Simulation) settle() {
 	for i := range s.sc.Clients {
 		c := &s.sc.Clients[i]
 		seat.Clients = append(seat.Clients, contender.ZoneCount{Zone: c.Zone, Count: c.Count})
-		h := home{Zone: c.Zone, demand: newDemand(s.sc, c)}
+		h := home{Zone: c.Zone}
 		for j := range s.sc.World.Nodes {
 			if n := &s.sc.World.Nodes[j]; n.Zone == c.Zone && n.Ready && !n.ControlPlane {
 				h.nodes = append(h.nodes, n.Name)
@@ -59,28 +55,22 @@ func (s *Simulation) settle() {
 		}
 		s.zones = append(s.zones, h)
 	}
-	for zone := range s.sc.Clients {
-		for i := range s.sc.Clients[zone].Count {
-			s.clients = append(s.clients, s.newClient(zone, i, seat))
-		}
+	for _, a := range NewArrivals(s.sc, s.options.Seed) {
+		s.clients = append(s.clients, s.newClient(a, seat))
 	}
 }
 
-// newClient makes the place-th client of a zone.
-func (s *Simulation) newClient(zone, place int, seat contender.Seat) client {
-	of, seed, number := &s.sc.Clients[zone], s.options.Seed, len(s.clients)
+// newClient makes the client that sends these requests.
+func (s *Simulation) newClient(a *Arrivals, seat contender.Seat) client {
+	of, seed, number := &s.zones[a.Row], s.options.Seed, len(s.clients)
 	c := client{
-		zone:     zone,
-		share:    1 / float64(of.Count),
-		arrivals: rand.New(generator(seed, ofArrivals, number)), //nolint:gosec // not for secrets.
-		chance:   rand.New(generator(seed, ofWays, number)),     //nolint:gosec // not for secrets.
+		zone:     a.Row,
+		arrivals: a,
+		chance:   rand.New(generator(seed, ofWays, number)), //nolint:gosec // not for secrets.
 		latest:   -1,
 	}
-	if of.Shares != nil {
-		c.share = of.Shares[place]
-	}
-	if nodes := s.zones[zone].nodes; len(nodes) > 0 {
-		c.node = nodes[place%len(nodes)]
+	if len(of.nodes) > 0 {
+		c.node = of.nodes[a.Place%len(of.nodes)]
 	}
 	seat.Zone, seat.Rotate = of.Zone, uint64(number) //nolint:gosec // an index.
 	c.pool = pick.NewPool(pick.Options{
@@ -96,39 +86,26 @@ func (s *Simulation) newClient(zone, place int, seat contender.Seat) client {
 // introduce lets a client begin: it knows what there is, and waits for its first request.
 func (s *Simulation) introduce(i int) {
 	s.learn(uint32(i), 0) //nolint:gosec // an index.
-	s.expect(uint32(i))   //nolint:gosec // an index.
+	s.await(uint32(i))    //nolint:gosec // an index.
 }
 
-// expect draws the client's next request.
-func (s *Simulation) expect(i uint32) {
-	c := &s.clients[i]
-	if c.share <= 0 {
-		return
-	}
-	c.area += c.arrivals.ExpFloat64() / c.share
-	if at := s.zones[c.zone].demand.due(c.area, &c.cursor); at != never {
+// await makes the event of the client's next request.
+func (s *Simulation) await(i uint32) {
+	if at := s.clients[i].arrivals.next; at != never {
 		s.agenda.add(max(at, s.now), evSend, i, 0)
 	}
 }
 
 // arise makes a request of the client, with everything that chance has to say about it, and sends it.
 func (s *Simulation) arise(i uint32) {
-	s.expect(i)
 	c := &s.clients[i]
+	c.arrivals.expect()
+	s.await(i)
 	slot := s.exchanges.add()
 	x := &s.exchanges.all[slot]
+	q := c.arrivals.take()
 	x.due, x.client = s.now, int32(i) //nolint:gosec // an index.
-	x.work = s.work.draw(c.arrivals)
-	x.luck = c.arrivals.Uint64()
-	if r := &s.sc.Request; r.Polls > 0 || r.Streams > 0 {
-		long := c.arrivals.ExpFloat64()
-		switch u := c.arrivals.Float64(); {
-		case u < r.Polls:
-			x.form, x.hold = poll, r.Hold
-		case u < r.Polls+r.Streams:
-			x.form, x.hold = stream, time.Duration(long*float64(r.Hold))
-		}
-	}
+	x.work, x.luck, x.form, x.hold = q.work, q.luck, q.form, q.hold
 	s.underWay++
 	s.result = nil
 	c.spending.request(&s.sc.Request, s.now)

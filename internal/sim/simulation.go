@@ -55,7 +55,6 @@ type Simulation struct {
 	clients   []client
 	exchanges exchanges
 	underWay  int // requests that are not over
-	work      work
 	network   network
 
 	cluster     *fleet.Fleet
@@ -94,8 +93,8 @@ func New(o Options) (*Simulation, error) {
 	}
 	s := &Simulation{
 		options: o, sc: sc, agenda: newAgenda(), digest: newDigest(),
-		work: newWork(sc.Server.Service), network: newNetwork(sc.Network),
-		byAddr: make(map[netip.Addr]int32), recorder: newRecorder(sc),
+		network: newNetwork(sc.Network),
+		byAddr:  make(map[netip.Addr]int32), recorder: newRecorder(sc),
 	}
 	s.cluster = fleet.New(sc, rand.New(generator(o.Seed, ofFleet, 0))) //nolint:gosec // not for secrets.
 	s.port = portOf(sc)
