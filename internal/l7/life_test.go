@@ -125,6 +125,49 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 	}
 }
 
+// TestShutdownBeforeServe plays the shortest of lives: an agent whose neighbour could not listen.
+func TestShutdownBeforeServe(t *testing.T) {
+	for range 100 {
+		s, err := l7.Listen(netip.MustParseAddrPort("127.0.0.1:0"), l7.Options{Lanes: only(poolOf(), newRecorder())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- s.Serve() }()
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAConnectionAfterTheEndIsClosed has clients that were accepted just before Shutdown and reach the server after it.
+func TestAConnectionAfterTheEndIsClosed(t *testing.T) {
+	for _, protocol := range []l7.Protocol{l7.HTTP, l7.TCP, l7.Detect} {
+		t.Run(protocol.String(), func(t *testing.T) {
+			p := start(t, l7.Options{Protocol: protocol, Limits: l7.Limits{Connections: 1}})
+			if err := p.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for range 3 {
+				near, far := net.Pipe()
+				defer shut(near)
+				p.ServeConn(far)
+				if _, err := near.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+					t.Errorf("got %v, want a closed connection", err)
+				}
+			}
+			p.saw.mu.Lock()
+			defer p.saw.mu.Unlock()
+			if p.saw.open != 0 {
+				t.Errorf("%d connections are still counted", p.saw.open)
+			}
+		})
+	}
+}
+
 func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	arrived := make(chan struct{})
 	p := start(t, l7.Options{}, serve(t, func(_ http.ResponseWriter, r *http.Request) {

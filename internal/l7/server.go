@@ -31,7 +31,7 @@ type Server struct {
 	open     *registry // client connections
 	count    atomic.Int64
 	refusals chan struct{} // room for clients that are being refused
-	running  sync.WaitGroup
+	running  tasks
 	stopping atomic.Bool
 	life     context.Context //nolint:containedctx // the server's own life, which its connections share
 	end      context.CancelFunc
@@ -108,10 +108,12 @@ func (s *Server) Keep(endpoints []netip.AddrPort) {
 
 // Serve accepts connections until Shutdown, and then returns nil.
 func (s *Server) Serve() error {
-	s.running.Go(func() {
+	if !s.running.start(func() {
 		// It ends with Shutdown or Close, and says so.
 		_ = s.web.server.Serve(s.handoff)
-	})
+	}) {
+		return nil
+	}
 	pause := time.Duration(0)
 	for {
 		conn, err := s.listener.Accept()
@@ -159,13 +161,18 @@ func (s *Server) admit(conn net.Conn) {
 	a := &arrival{conn: conn, client: s.clients.know(conn)}
 	a.observer = s.shared.lanes.Load().of(a.client.remote.Addr()).observer()
 	a.observer.Connections(1)
+	served := true
 	switch s.options.Protocol {
 	case Detect:
-		s.running.Go(func() { s.detect(a) })
+		served = s.running.start(func() { s.detect(a) })
 	case TCP:
-		s.running.Go(func() { s.serveTCP(a, nil) })
+		served = s.running.start(func() { s.serveTCP(a, nil) })
 	default:
 		s.serveHTTP(a, nil)
+	}
+	if !served {
+		_ = conn.Close()
+		s.left(conn, a.observer)
 	}
 }
 
@@ -235,12 +242,39 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.end()
 	_ = s.web.server.Close() // the error of the listener that is closed already
 	s.open.each(func(c io.Closer) { _ = c.Close() })
-	s.running.Wait()
+	s.running.end()
 	s.endpoints.keep(func(netip.AddrPort) bool { return false })
 	if err != nil {
 		return fmt.Errorf("shut down %s: connections were cut: %w", s.addr, err)
 	}
 	return nil
+}
+
+// tasks are the server's goroutines. Unlike a sync.WaitGroup it may be ended while others still start some: a connection
+// can be accepted, and Serve itself be called, while Shutdown runs.
+type tasks struct {
+	mu      sync.Mutex
+	ended   bool
+	running sync.WaitGroup
+}
+
+// start runs f in a goroutine of its own; false after the end, when nobody would wait for it any more.
+func (t *tasks) start(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return false
+	}
+	t.running.Go(f)
+	return true
+}
+
+// end lets no more start, and waits for those that did.
+func (t *tasks) end() {
+	t.mu.Lock()
+	t.ended = true
+	t.mu.Unlock()
+	t.running.Wait()
 }
 
 // closeUnasked closes a connection on which nobody has asked for anything yet: there is nothing to wait for.

@@ -28,10 +28,13 @@ func (s *Server) turnAway(conn net.Conn) {
 	})
 	select {
 	case s.refusals <- struct{}{}:
-		s.running.Go(func() {
+		if !s.running.start(func() {
 			defer func() { <-s.refusals }()
 			s.tell(conn, r)
-		})
+		}) {
+			<-s.refusals
+			_ = conn.Close()
+		}
 	default:
 		reject(conn)
 		_ = conn.Close()
