@@ -335,7 +335,7 @@ func (s *Simulation) tick(i uint32) {
 		s.options.Trace.Tick(s.now, c.pool.Status())
 	}
 	if c.ticking = c.pool.Active(s.now); c.ticking {
-		s.agenda.append(lineTicks, s.now+tick, event{order: uint64(evTick), about: i})
+		s.agenda.add(s.now+tick, evTick, i, 0)
 	}
 }
 

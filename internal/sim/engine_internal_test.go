@@ -13,7 +13,7 @@ import (
 
 func TestAgendaGivesEventsInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	a := newAgenda()
+	a := newAgenda(0)
 	var want []event // the dumb twin: a list that is sorted stably
 	now := time.Duration(0)
 	for range 20_000 {

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // kind says what an event is about, and by that what its subject and its tag are.
 type kind uint8
@@ -60,50 +63,73 @@ func (l *line) grow() {
 	l.ring = larger
 }
 
-// agenda holds all events to come: a heap of four children a node, and lines beside it.
+// agenda holds all events to come: a calendar of the near future, a heap of what comes after it, and lines beside it.
+//
+// The calendar (R. Brown 1988) is a ring of short spans of time, each with the list of its events in order. There are
+// about as many spans in a second as events, so that a list has one or two of them, and a run has few events whose time
+// is not within one turn of the ring. Events are made at the present or after it, never in a span that has passed.
 type agenda struct {
-	heap  []event
-	hole  bool // the top of the heap is gone and nothing has taken its place yet
+	width uint // of a span: 2^width ns
+	spans [spans]span
+	busy  [spans / 64]uint64 // a bit for each span that has events
+	base  uint64             // number of the span of the last event that was taken; one turn from there on is the calendar
+	nodes []node
+	spare uint32 // a node that is free, plus 1; 0: none
+
+	far   []event // a heap: what comes later than the calendar
 	lines [lines]line
 	first [lines]event // the head of each line; at never if it is empty
 	made  uint64       // events so far
 }
 
+// spans in a turn. 64 KiB of them stay in a processor's cache.
+const spans = 1 << 13
+
+// span is a list of nodes: their places plus 1; 0: none.
+type span struct{ first, last uint32 }
+
+// node is an event in a span's list.
+type node struct {
+	event
+
+	next uint32
+}
+
 // never is later than everything.
 const never = time.Duration(1<<63 - 1)
 
-func newAgenda() agenda {
-	a := agenda{}
+// newAgenda makes an agenda for about so many events in a second.
+func newAgenda(perSecond float64) *agenda {
+	const narrowest, widest = 10, 24 // a turn is 8 ms at the least and 2 minutes at the most
+	a := &agenda{width: narrowest}
+	for a.width < widest && float64(uint64(2)<<a.width)*perSecond <= float64(time.Second) {
+		a.width++
+	}
 	for i := range a.first {
 		a.first[i].at = never
 	}
 	return a
 }
 
-func (a *agenda) event(at time.Duration, k kind, about, tag uint32) event {
-	a.made++
-	return event{at: at, order: a.made<<8 | uint64(k), about: about, tag: tag}
-}
-
 // add puts an event where it belongs.
 func (a *agenda) add(at time.Duration, k kind, about, tag uint32) {
-	e := a.event(at, k, about, tag)
-	if a.hole {
-		a.hole = false
-		a.sink(e)
+	a.made++
+	e := event{at: at, order: a.made<<8 | uint64(k), about: about, tag: tag}
+	if a.number(at) < a.base+spans {
+		a.insert(e)
 		return
 	}
-	a.heap = append(a.heap, e)
-	i := len(a.heap) - 1
+	a.far = append(a.far, e)
+	i := len(a.far) - 1
 	for i > 0 {
 		parent := (i - 1) / 4
-		if !e.before(&a.heap[parent]) {
+		if !e.before(&a.far[parent]) {
 			break
 		}
-		a.heap[i] = a.heap[parent]
+		a.far[i] = a.far[parent]
 		i = parent
 	}
-	a.heap[i] = e
+	a.far[i] = e
 }
 
 // append puts an event at the end of a line.
@@ -117,9 +143,107 @@ func (a *agenda) append(number int, at time.Duration, e event) {
 	a.lines[number].push(e)
 }
 
-// sink puts e at the top of the heap and lets it down to its place.
-func (a *agenda) sink(e event) {
-	h := a.heap
+// number gives the span of a time.
+func (a *agenda) number(at time.Duration) uint64 { return uint64(at) >> a.width } //nolint:gosec // not negative.
+
+// insert puts an event into its span, after those of the same time: they were made before it.
+func (a *agenda) insert(e event) {
+	i := a.spare
+	if i == 0 {
+		a.nodes = append(a.nodes, node{})
+		i = uint32(len(a.nodes)) //nolint:gosec // a run has far fewer at a time.
+	} else {
+		a.spare = a.nodes[i-1].next
+	}
+	n := &a.nodes[i-1]
+	n.event, n.next = e, 0
+	at := a.number(e.at) % spans
+	s := &a.spans[at]
+	switch {
+	case s.first == 0:
+		s.first, s.last = i, i
+		a.busy[at/64] |= 1 << (at % 64)
+	case a.nodes[s.last-1].at <= e.at:
+		a.nodes[s.last-1].next, s.last = i, i
+	default:
+		before := &s.first
+		for a.nodes[*before-1].at <= e.at {
+			before = &a.nodes[*before-1].next
+		}
+		*before, n.next = i, *before
+	}
+}
+
+// soonest gives the place of the first span that has events; false: none has.
+func (a *agenda) soonest() (uint64, bool) {
+	from := a.base % spans
+	word := from / 64
+	set := a.busy[word] >> (from % 64) << (from % 64)
+	for range len(a.busy) + 1 { // the last is the first again, as its low bits are a turn later
+		if set != 0 {
+			return word*64 + uint64(bits.TrailingZeros64(set)), true //nolint:gosec // not negative.
+		}
+		word = (word + 1) % uint64(len(a.busy))
+		set = a.busy[word]
+	}
+	return 0, false
+}
+
+// next takes the first event that comes until then; false: there is none.
+func (a *agenda) next(until time.Duration) (event, bool) {
+	const calendar = -1
+	from, least := calendar, &event{at: never}
+	at, near := a.soonest()
+	switch {
+	case near:
+		least = &a.nodes[a.spans[at].first-1].event
+	case len(a.far) > 0:
+		least = &a.far[0]
+	}
+	for i := range a.first {
+		if e := &a.first[i]; e.before(least) {
+			least, from = e, i
+		}
+	}
+	e := *least
+	switch {
+	case e.at > until || e.at == never:
+		return event{}, false
+	case from != calendar:
+		a.advance(from)
+		return e, true
+	case near:
+		a.remove(at)
+	default:
+		a.pop()
+	}
+	if number := a.number(e.at); number != a.base {
+		a.base = number
+		for len(a.far) > 0 && a.number(a.far[0].at) < a.base+spans {
+			a.insert(a.pop())
+		}
+	}
+	return e, true
+}
+
+// remove takes the first event out of the span at a place.
+func (a *agenda) remove(at uint64) {
+	s := &a.spans[at]
+	i := s.first
+	n := &a.nodes[i-1]
+	s.first, n.next, a.spare = n.next, a.spare, i
+	if s.first == 0 {
+		a.busy[at/64] &^= 1 << (at % 64)
+	}
+}
+
+// pop takes the first of what is far off.
+func (a *agenda) pop() event {
+	first := a.far[0]
+	last := len(a.far) - 1
+	e := a.far[last]
+	h := a.far[:last]
+	a.far = h
 	i := 0
 	for {
 		child := 4*i + 1
@@ -138,45 +262,10 @@ func (a *agenda) sink(e event) {
 		h[i] = h[least]
 		i = least
 	}
-	h[i] = e
-}
-
-// fill closes the hole at the top of the heap.
-func (a *agenda) fill() {
-	a.hole = false
-	last := len(a.heap) - 1
-	e := a.heap[last]
-	a.heap = a.heap[:last]
 	if last > 0 {
-		a.sink(e)
+		h[i] = e
 	}
-}
-
-// next takes the first event that comes until then; false: there is none.
-func (a *agenda) next(until time.Duration) (event, bool) {
-	if a.hole {
-		a.fill()
-	}
-	const heap = -1
-	from, least := heap, &event{at: never}
-	if len(a.heap) > 0 {
-		least = &a.heap[0]
-	}
-	for i := range a.first {
-		if e := &a.first[i]; e.at < least.at || e.at == least.at && e.order < least.order {
-			least, from = e, i
-		}
-	}
-	e := *least
-	switch {
-	case e.at > until || e.at == never:
-		return event{}, false
-	case from == heap:
-		a.hole = true
-	default:
-		a.advance(from)
-	}
-	return e, true
+	return first
 }
 
 // advance makes the next event of a line its first.

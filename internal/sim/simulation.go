@@ -33,13 +33,11 @@ const tick = 100 * time.Millisecond
 
 // The lines of the agenda: what comes a fixed time after it is made.
 const (
-	lineTicks   = iota
-	lineTimeout // patience of requests
+	lineTimeout = iota // patience of requests
 	linePollTimeout
 	lineAttempt // of single attempts
 	linePollAttempt
-	lineWays // a way, one line for each kind of way
-	lines    = lineWays + ways
+	lines
 )
 
 // Simulation is one run on its way. One goroutine at a time.
@@ -47,7 +45,7 @@ type Simulation struct {
 	options Options
 	sc      *scenario.Scenario
 	now     time.Duration
-	agenda  agenda
+	agenda  *agenda
 	events  int64
 	digest  digest
 
@@ -92,7 +90,7 @@ func New(o Options) (*Simulation, error) {
 		return nil, fmt.Errorf("play %s: %w", sc.Name, err)
 	}
 	s := &Simulation{
-		options: o, sc: sc, agenda: newAgenda(), digest: newDigest(),
+		options: o, sc: sc, agenda: newAgenda(pace(sc)), digest: newDigest(),
 		network: newNetwork(sc.Network),
 		byAddr:  make(map[netip.Addr]int32), recorder: newRecorder(sc),
 	}
@@ -106,6 +104,16 @@ func New(o Options) (*Simulation, error) {
 	}
 	s.begin()
 	return s, nil
+}
+
+// pace is about how many events a second of the scenario has: four for a request, and the ticks of each client.
+func pace(sc *scenario.Scenario) float64 {
+	clients := 0
+	for i := range sc.Clients {
+		clients += sc.Clients[i].Count
+	}
+	const ways = 4
+	return ways*Peak(sc) + float64(clients)*float64(time.Second/tick)
 }
 
 // playable refuses what would make the loop run for ever or divide by nothing.
