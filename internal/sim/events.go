@@ -79,6 +79,7 @@ type agenda struct {
 	far   []event // a heap: what comes later than the calendar
 	lines [lines]line
 	first [lines]event // the head of each line; at never if it is empty
+	ahead int          // the line whose head comes first
 	made  uint64       // events so far
 }
 
@@ -137,7 +138,7 @@ func (a *agenda) append(number int, at time.Duration, e event) {
 	a.made++
 	e.at, e.order = at, a.made<<8|e.order
 	if a.first[number].at == never {
-		a.first[number] = e
+		a.lead(number, e)
 		return
 	}
 	a.lines[number].push(e)
@@ -191,26 +192,22 @@ func (a *agenda) soonest() (uint64, bool) {
 
 // next takes the first event that comes until then; false: there is none.
 func (a *agenda) next(until time.Duration) (event, bool) {
-	const calendar = -1
-	from, least := calendar, &event{at: never}
+	least := &a.first[a.ahead]
+	waits := true // in a line
 	at, near := a.soonest()
-	switch {
-	case near:
-		least = &a.nodes[a.spans[at].first-1].event
-	case len(a.far) > 0:
-		least = &a.far[0]
-	}
-	for i := range a.first {
-		if e := &a.first[i]; e.before(least) {
-			least, from = e, i
+	if near {
+		if e := &a.nodes[a.spans[at].first-1].event; e.before(least) {
+			least, waits = e, false
 		}
+	} else if len(a.far) > 0 && a.far[0].before(least) {
+		least, waits = &a.far[0], false
 	}
 	e := *least
 	switch {
 	case e.at > until || e.at == never:
 		return event{}, false
-	case from != calendar:
-		a.advance(from)
+	case waits:
+		a.advance(a.ahead)
 		return e, true
 	case near:
 		a.remove(at)
@@ -272,9 +269,19 @@ func (a *agenda) pop() event {
 func (a *agenda) advance(number int) {
 	l := &a.lines[number]
 	if l.head == l.tail {
-		a.first[number] = event{at: never}
+		a.lead(number, event{at: never})
 		return
 	}
-	a.first[number] = l.ring[l.head&uint64(len(l.ring)-1)]
 	l.head++
+	a.lead(number, l.ring[(l.head-1)&uint64(len(l.ring)-1)])
+}
+
+// lead puts an event at the head of a line, and finds the line that is ahead.
+func (a *agenda) lead(number int, e event) {
+	a.first[number] = e
+	for i := range a.first {
+		if a.first[i].before(&a.first[a.ahead]) {
+			a.ahead = i
+		}
+	}
 }
