@@ -183,7 +183,7 @@ func (c Config) Keep(elapsed time.Duration) float64 {
 
 // Observe folds what the endpoint did in the time that ends now, of which Keep says how much it leaves of what was there,
 // and forgives old pauses when it has served for long enough.
-func (r *Record) Observe(c Config, now time.Duration, keep float64, did Tally) {
+func (r *Record) Observe(c *Config, now time.Duration, keep float64, did Tally) {
 	r.Recent = Tally{r.Recent.OK * keep, r.Recent.Failed * keep}.Add(did)
 	if !r.Out && r.Pauses > 0 && now-r.back >= r.paused {
 		r.Pauses = 0
@@ -194,17 +194,17 @@ func (r *Record) Observe(c Config, now time.Duration, keep float64, did Tally) {
 }
 
 // FailsOften is the rate rule: the endpoint fails much more often than the rest of its pool, and often enough to be
-// sure.
-func (r *Record) FailsOften(c Config, rest Tally) bool {
+// sure. all is what the whole pool did, this endpoint included.
+func (r *Record) FailsOften(c *Config, all Tally) bool {
 	if c.Failures <= 0 || r.Recent.Failed < float64(c.Failures) {
 		return false
 	}
 	own := r.Recent.rate()
-	return own >= c.Rate && own >= OddsOfRest*rest.rate()
+	return own >= c.Rate && own >= OddsOfRest*all.Without(r.Recent).rate()
 }
 
 // Eject starts a pause at that time: the first, or a longer one after a failed trial.
-func (r *Record) Eject(c Config, by Cause, at time.Duration, random uint64) {
+func (r *Record) Eject(c *Config, by Cause, at time.Duration, random uint64) {
 	r.Out = true
 	r.Pauses++
 	r.Total++

@@ -16,13 +16,13 @@ func TestPausesDoubleUpToTheirBound(t *testing.T) {
 	var r health.Record
 	want := []time.Duration{1, 2, 4, 8, 16, 30, 30, 30}
 	for i, seconds := range want {
-		r.Eject(c, health.ByRules, time.Minute, middle)
+		r.Eject(&c, health.ByRules, time.Minute, middle)
 		if got := r.Until - time.Minute; got != seconds*time.Second {
 			t.Errorf("pause %d lasts %v, want %v", i+1, got, seconds*time.Second)
 		}
 	}
 	for range 100 {
-		r.Eject(c, health.ByRules, 0, middle)
+		r.Eject(&c, health.ByRules, 0, middle)
 	}
 	if r.Until != c.MaxPause {
 		t.Errorf("the 108th pause lasts %v, want %v", r.Until, c.MaxPause)
@@ -35,7 +35,7 @@ func TestPausesAreSpreadByAQuarter(t *testing.T) {
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 10_000 {
 		var r health.Record
-		r.Eject(c, health.ByRules, 0, random.Uint64())
+		r.Eject(&c, health.ByRules, 0, random.Uint64())
 		shortest, longest = min(shortest, r.Until), max(longest, r.Until)
 	}
 	if shortest < 750*time.Millisecond || shortest > 760*time.Millisecond {
@@ -49,15 +49,15 @@ func TestPausesAreSpreadByAQuarter(t *testing.T) {
 func TestPausesAreForgivenAfterAsMuchService(t *testing.T) {
 	c := health.Config{}.WithDefaults()
 	var r health.Record
-	r.Eject(c, health.ByRules, 0, middle)
-	r.Eject(c, health.ByRules, time.Second, middle) // for 2 s
+	r.Eject(&c, health.ByRules, 0, middle)
+	r.Eject(&c, health.ByRules, time.Second, middle) // for 2 s
 	r.Return(10 * time.Second)
 
-	r.Observe(c, 11900*time.Millisecond, c.Keep(time.Second), health.Tally{OK: 1})
+	r.Observe(&c, 11900*time.Millisecond, c.Keep(time.Second), health.Tally{OK: 1})
 	if r.Pauses != 2 {
 		t.Errorf("pauses remembered after 1.9 s of service: %d, want 2", r.Pauses)
 	}
-	r.Observe(c, 12*time.Second, c.Keep(time.Second), health.Tally{OK: 1})
+	r.Observe(&c, 12*time.Second, c.Keep(time.Second), health.Tally{OK: 1})
 	if r.Pauses != 0 {
 		t.Errorf("pauses remembered after 2 s of service: %d, want 0", r.Pauses)
 	}
@@ -120,7 +120,7 @@ func TestRateRule(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := health.Record{Recent: tt.own}
-			if got := r.FailsOften(c, tt.rest); got != tt.want {
+			if got := r.FailsOften(&c, tt.rest.Add(r.Recent)); got != tt.want {
 				t.Errorf("FailsOften = %v, want %v", got, tt.want)
 			}
 		})
@@ -130,10 +130,10 @@ func TestRateRule(t *testing.T) {
 func TestReturnClearsWhatWasHeldAgainstIt(t *testing.T) {
 	c := health.Config{}.WithDefaults()
 	var r health.Record
-	r.Observe(c, time.Second, c.Keep(time.Second), health.Tally{Failed: 9})
-	r.Eject(c, health.ByRules, time.Second, middle)
+	r.Observe(&c, time.Second, c.Keep(time.Second), health.Tally{Failed: 9})
+	r.Eject(&c, health.ByRules, time.Second, middle)
 	r.Return(3 * time.Second)
-	if r.Out || r.FailsOften(c, health.Tally{}) {
+	if r.Out || r.FailsOften(&c, health.Tally{}) {
 		t.Errorf("after the return: %+v, want in service and nothing held against it", r)
 	}
 }

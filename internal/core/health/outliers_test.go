@@ -19,7 +19,7 @@ func TestOutliersPauseByThirtySecondsTimesTheirNumber(t *testing.T) {
 	}
 	var r health.Record
 	for n := 1; n <= 12; n++ {
-		r.Eject(c, health.ByPolicy, time.Hour, uint64(n)<<60)
+		r.Eject(&c, health.ByPolicy, time.Hour, uint64(n)<<60)
 		if got, want := r.Until-time.Hour, min(time.Duration(n)*30*time.Second, 300*time.Second); got != want {
 			t.Errorf("pause %d lasts %v, want %v", n, got, want)
 		}
@@ -30,13 +30,13 @@ func TestOutliersAreForgivenOnePauseForEachInterval(t *testing.T) {
 	c := health.Config{Outliers: &health.Outliers{}}.WithDefaults()
 	var r health.Record
 	for range 3 {
-		r.Eject(c, health.ByPolicy, 0, middle)
+		r.Eject(&c, health.ByPolicy, 0, middle)
 	}
 	r.Return(100 * time.Second)
 	for at := 101 * time.Second; at <= 120*time.Second; at += time.Second { // two intervals
-		r.Observe(c, at, c.Keep(time.Second), health.Tally{OK: 1})
+		r.Observe(&c, at, c.Keep(time.Second), health.Tally{OK: 1})
 	}
-	r.Eject(c, health.ByPolicy, 0, middle)
+	r.Eject(&c, health.ByPolicy, 0, middle)
 	if r.Until != 60*time.Second {
 		t.Errorf("after three pauses and two intervals in service the next lasts %v, want 60 s", r.Until)
 	}

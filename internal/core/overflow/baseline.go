@@ -131,18 +131,26 @@ func (b *baseline) close() {
 	}
 }
 
+// filled gives the part of a ring that was ever written; next is where the next slot goes.
+func filled(ring []closedSlot, next int) []closedSlot {
+	if ring[len(ring)-1] == (closedSlot{}) {
+		return ring[:next]
+	}
+	return ring
+}
+
 // recall finds the smallest mean of the open slot and the history, and the mean noise.
 func (b *baseline) recall(k *Constants) {
 	now := b.open.closed()
 	least, noise, n := now.mean, now.noise, 1.0
-	for _, c := range b.minutes {
+	for _, c := range filled(b.minutes[:], b.minute) {
 		if c.mean > 0 {
 			least = min(least, c.mean)
 			noise += c.noise
 			n++
 		}
 	}
-	for _, c := range b.hours {
+	for _, c := range filled(b.hours[:], b.nextOf) {
 		if c.mean > 0 {
 			least = min(least, c.mean)
 		}

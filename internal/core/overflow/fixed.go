@@ -11,8 +11,9 @@ type fixed struct {
 	why      reason.Code
 	confined bool                  // see Decision
 	shares   func(Scene) []float64 // one for each group, summing to 1
-	scene    Scene
 	since    time.Duration
+	routes   []Route
+	groups   []GroupStatus
 }
 
 // newStatic sends everything to the home group: hints and nothing else, as kube-proxy does, also while every endpoint at
@@ -44,22 +45,26 @@ func newRandom(Config) Strategy {
 }
 
 // Reset implements Strategy.
-func (f *fixed) Reset(now time.Duration, scene Scene) { f.scene, f.since = scene, now }
+func (f *fixed) Reset(now time.Duration, scene Scene) {
+	f.since, f.routes, f.groups = now, nil, nil
+	if len(scene.Groups) == 0 {
+		return
+	}
+	f.groups = make([]GroupStatus, len(scene.Groups))
+	for i, share := range f.shares(scene) {
+		f.groups[i].Share = share
+		if share > 0 {
+			f.routes = append(f.routes, Route{Group: i, Share: share})
+		}
+	}
+}
 
 // Step implements Strategy.
 func (f *fixed) Step(time.Duration, *Counters) Decision {
-	d := Decision{Cap: DefaultConstants().Cap, State: Calm, Reason: reason.New(f.why), Since: f.since, Confined: f.confined}
-	if len(f.scene.Groups) == 0 {
-		return d
+	return Decision{
+		Routes: f.routes, Groups: f.groups, Confined: f.confined,
+		Cap: DefaultConstants().Cap, State: Calm, Reason: reason.New(f.why), Since: f.since,
 	}
-	d.Groups = make([]GroupStatus, len(f.scene.Groups))
-	for i, share := range f.shares(f.scene) {
-		d.Groups[i].Share = share
-		if share > 0 {
-			d.Routes = append(d.Routes, Route{Group: i, Share: share})
-		}
-	}
-	return d
 }
 
 // Unconfined gives s without Decision.Confined: requests go to the next group when nobody serves where it sends them,

@@ -34,9 +34,13 @@ type hazl struct {
 	low, high float64
 	groups    []Group
 	extra     []place // endpoints that may be added, in the order in which they are
+	numbers   []int   // of those endpoints
 	added     int
 	load      rate // mean in flight of the active endpoints
 	parts     []part
+	sums      []EndpointCounters // of the parts, since the step before
+	routes    []Route            // of the last decision, as the next line
+	status    []GroupStatus
 	started   bool
 	last      time.Duration
 	changed   time.Duration
@@ -71,14 +75,16 @@ func (p *part) see(dt float64, sum EndpointCounters) {
 // Reset implements Strategy. As many endpoints stay added as before; which ones is not remembered.
 func (h *hazl) Reset(now time.Duration, scene Scene) {
 	h.groups = scene.Groups
-	h.extra = h.extra[:0]
+	h.extra, h.numbers = h.extra[:0], h.numbers[:0]
 	for _, g := range waterfall(scene.Groups, 0) {
 		for _, e := range scene.Groups[g].Endpoints {
-			h.extra = append(h.extra, place{g, e})
+			h.extra, h.numbers = append(h.extra, place{g, e}), append(h.numbers, e)
 		}
 	}
 	h.added = min(h.added, len(h.extra))
-	h.parts = make([]part, len(scene.Groups))
+	n := len(scene.Groups)
+	h.parts, h.sums = make([]part, n), make([]EndpointCounters, n)
+	h.routes, h.status = make([]Route, 0, n), make([]GroupStatus, n)
 	for i := range h.parts {
 		h.parts[i].latency = hazlLatency.Seconds()
 	}
@@ -98,7 +104,7 @@ func (h *hazl) Step(now time.Duration, c *Counters) Decision {
 	}
 	h.started, h.last = true, max(h.last, now)
 	if dt > 0 {
-		h.load.step(h.inFlight(c)*dt, dt, hazlMemory.Seconds())
+		h.load.step(h.inFlight(c)*dt, fade(dt, hazlMemory.Seconds()))
 		h.adapt()
 	}
 	h.compare(dt, c)
@@ -153,7 +159,8 @@ func (h *hazl) active() int { return max(1, len(h.groups[0].Endpoints)+h.added) 
 
 // compare brings the parts up to date.
 func (h *hazl) compare(dt float64, c *Counters) {
-	sums := make([]EndpointCounters, len(h.parts))
+	sums := h.sums
+	clear(sums)
 	for i := range h.parts {
 		h.parts[i].active = 0
 	}
@@ -196,7 +203,7 @@ func (h *hazl) share(group int, all float64) float64 {
 // decision gives each group its share.
 func (h *hazl) decision() Decision {
 	d := Decision{
-		Cap: DefaultConstants().Cap, Groups: make([]GroupStatus, len(h.groups)),
+		Cap: DefaultConstants().Cap, Routes: h.routes[:0], Groups: h.status,
 		State: h.story.state, Reason: h.story.reason, Since: h.story.since,
 	}
 	home := len(h.groups[0].Endpoints)
@@ -207,15 +214,18 @@ func (h *hazl) decision() Decision {
 	case home > 0:
 		d.Routes = append(d.Routes, Route{Group: 0, Share: h.share(0, all)})
 	}
-	for _, p := range h.extra[:h.added] {
+	from := 0 // of the endpoints of the last route
+	for i, p := range h.extra[:h.added] {
 		if n := len(d.Routes); n == 0 || d.Routes[n-1].Group != p.group {
 			d.Routes = append(d.Routes, Route{Group: p.group, Share: h.share(p.group, all)})
+			from = i
 		}
-		last := &d.Routes[len(d.Routes)-1]
-		last.Endpoints = append(last.Endpoints, p.endpoint)
+		d.Routes[len(d.Routes)-1].Endpoints = h.numbers[from : i+1]
 	}
+	clear(d.Groups)
 	for _, r := range d.Routes {
 		d.Groups[r.Group].Share = r.Share
 	}
+	h.routes = d.Routes
 	return d
 }

@@ -30,6 +30,9 @@ type weir struct {
 	noBetter bool    // no other zone is better than home
 	reach    int     // the tier that home's excess comes to
 	story    story
+
+	routes []Route // of the last decision, as the next line
+	status []GroupStatus
 }
 
 // zone is a group and all that is known of it.
@@ -108,6 +111,7 @@ func (w *weir) Reset(now time.Duration, scene Scene) {
 		}
 	}
 	w.order = waterfall(scene.Groups, w.config.Rotate)
+	w.routes, w.status = make([]Route, 0, len(w.zones)), make([]GroupStatus, len(w.zones))
 	if !had && len(w.zones) > 0 {
 		w.zones[0].share = 1
 	}
@@ -168,7 +172,10 @@ func (w *weir) measure(m moment, c *Counters) {
 	if w.home.armed {
 		prior = w.k.PriorArmed
 	}
-	r := reading{now: m.now, dt: m.dt, baseline: m.baseline, homeRTT: w.zones[0].sensor.rtt, prior: prior}
+	r := reading{
+		now: m.now, dt: m.dt, longest: fade(m.dt, w.k.MemoryMax.Seconds()),
+		baseline: m.baseline, homeRTT: w.zones[0].sensor.rtt, prior: prior,
+	}
 	for i, z := range w.zones {
 		in := &c.Groups[i]
 		z.usable, z.drained = float64(max(0, in.Usable)), in.Drained
@@ -338,8 +345,8 @@ func (w *weir) scatter(m moment, share float64) {
 // decision says what was decided.
 func (w *weir) decision(m moment) Decision {
 	d := Decision{
-		Routes:   make([]Route, 0, len(w.zones)),
-		Groups:   make([]GroupStatus, len(w.zones)),
+		Routes:   w.routes[:0],
+		Groups:   w.status,
 		Shed:     w.shed,
 		Baseline: time.Duration(w.baseline.value * float64(time.Second)),
 		Cap:      w.k.Cap,
@@ -365,6 +372,7 @@ func (w *weir) decision(m moment) Decision {
 			d.Routes = append(d.Routes, Route{Group: i, Share: z.share})
 		}
 	}
+	w.routes = d.Routes
 	return d
 }
 

@@ -116,6 +116,6 @@ type Strategy interface {
 	// and cluster) stays.
 	Reset(now time.Duration, scene Scene)
 	// Step takes the counters since the step before and decides until the next one. The Decision's slices belong to the
-	// caller; the strategy does not write to them again.
+	// strategy: they hold until the next Step or Reset.
 	Step(now time.Duration, c *Counters) Decision
 }

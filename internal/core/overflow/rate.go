@@ -9,15 +9,26 @@ import (
 // events are.
 type rate struct{ events, seconds float64 }
 
-// step takes what happened in the last dt seconds, forgets over memory seconds and gives the new mean.
-func (r *rate) step(n, dt, memory float64) float64 {
-	keep := math.Exp(-dt / memory)
-	recent := 1.0 // of the step's time, what is left of it at its end: a long step must not outweigh those after it
+// fading is how much of the past and of the present is left at the end of a step.
+type fading struct {
+	dt     float64 // seconds
+	keep   float64 // of what was there before
+	recent float64 // of the step's own time: a long step must not outweigh those after it
+}
+
+// fade tells what a memory of so many seconds leaves in dt seconds.
+func fade(dt, memory float64) fading {
+	f := fading{dt: dt, keep: math.Exp(-dt / memory), recent: 1}
 	if dt > 0 {
-		recent = memory * (1 - keep) / dt
+		f.recent = memory * (1 - f.keep) / dt
 	}
-	r.events = r.events*keep + n*recent
-	r.seconds = r.seconds*keep + dt*recent
+	return f
+}
+
+// step takes what happened in the last step and gives the new mean.
+func (r *rate) step(n float64, f fading) float64 {
+	r.events = r.events*f.keep + n*f.recent
+	r.seconds = r.seconds*f.keep + f.dt*f.recent
 	return r.perSecond()
 }
 
@@ -37,8 +48,8 @@ const slowDemand = 4
 
 func (d *demand) step(k *Constants, n, dt float64) {
 	memory := samplesIn(k.MemorySamples, d.fast.perSecond(), k.DemandMin.Seconds(), k.DemandMax.Seconds())
-	d.fast.step(n, dt, memory)
-	d.slow.step(n, dt, slowDemand*memory)
+	d.fast.step(n, fade(dt, memory))
+	d.slow.step(n, fade(dt, slowDemand*memory))
 }
 
 func (d *demand) perSecond() float64 { return max(d.fast.perSecond(), d.slow.perSecond()) }

@@ -28,6 +28,7 @@ func newSensor() sensor { return sensor{slowdown: 1, delivered: 1} }
 type reading struct {
 	now      time.Duration
 	dt       float64 // seconds since the step before
+	longest  fading  // over dt, of the longest memory
 	baseline float64 // seconds; 0: not known
 	homeRTT  float64 // seconds; 0: not known
 	prior    float64 // requests at slowdown 1 that are taken to have been seen
@@ -38,7 +39,7 @@ func (s *sensor) step(k *Constants, r reading, in *GroupCounters) {
 	if in.RTT > 0 {
 		s.rtt = in.RTT.Seconds()
 	}
-	perSecond := s.sent.step(float64(in.Sent), r.dt, k.MemoryMax.Seconds())
+	perSecond := s.sent.step(float64(in.Sent), r.longest)
 	s.memory = samplesIn(k.MemorySamples, perSecond, k.shortMemory(r.baseline), k.MemoryMax.Seconds())
 
 	samples := float64(in.OK + in.Failed)

@@ -31,7 +31,7 @@ func (w *ward) discharge() { w.out.Add(-1) }
 
 // nurse ends and begins pauses.
 func (p *Pool) nurse(now, elapsed time.Duration) {
-	rules := *p.ward.rules.Load()
+	rules := p.ward.rules.Load()
 	keep := rules.Keep(elapsed)
 	var all health.Tally
 	for _, m := range p.members {
@@ -44,7 +44,7 @@ func (p *Pool) nurse(now, elapsed time.Duration) {
 	}
 	p.detect(now, rules.Outliers)
 	for _, m := range p.members {
-		if m.standing.Load() == serving && !m.health.Out && m.health.FailsOften(rules, all.Without(m.health.Recent)) {
+		if m.standing.Load() == serving && !m.health.Out && m.health.FailsOften(rules, all) {
 			m.eject(now, health.ByRules)
 		}
 		p.settle(m, now)
@@ -121,7 +121,7 @@ func (p *Pool) settle(m *member, now time.Duration) {
 		at := time.Duration(m.outAt.Load())
 		// The time it went out is later than the start of the pause on record only if the trial has failed since.
 		if !m.health.Out || at >= m.health.Until {
-			m.health.Eject(*p.ward.rules.Load(), health.Cause(m.cause.Load()), at, p.random()) //nolint:gosec // a Cause.
+			m.health.Eject(p.ward.rules.Load(), health.Cause(m.cause.Load()), at, p.random()) //nolint:gosec // a Cause.
 		}
 		if now >= m.health.Until {
 			m.standing.CompareAndSwap(out, due)
