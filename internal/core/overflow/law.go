@@ -17,6 +17,7 @@ import (
 type weir struct {
 	k      Constants
 	config Config
+	crisis float64 // the slowdown at which home's crisis begins
 
 	started  bool
 	last     time.Duration
@@ -82,7 +83,8 @@ func keyOf(groups []Group, i int) key {
 }
 
 func newWeir(c Config) Strategy {
-	return &weir{k: c.Constants, config: c, baseline: newBaseline()}
+	k := c.Constants
+	return &weir{k: k, config: c, crisis: k.HomeSlowdown * math.Exp(k.CrisisAbove), baseline: newBaseline()}
 }
 
 // Reset implements Strategy.
@@ -174,7 +176,7 @@ func (w *weir) measure(m moment, c *Counters) {
 	}
 	r := reading{
 		now: m.now, dt: m.dt, longest: fade(m.dt, w.k.MemoryMax.Seconds()),
-		baseline: m.baseline, homeRTT: w.zones[0].sensor.rtt, prior: prior,
+		baseline: m.baseline, homeRTT: w.zones[0].sensor.rtt, prior: prior, crisis: w.crisis,
 	}
 	for i, z := range w.zones {
 		in := &c.Groups[i]

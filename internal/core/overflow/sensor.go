@@ -32,6 +32,7 @@ type reading struct {
 	baseline float64 // seconds; 0: not known
 	homeRTT  float64 // seconds; 0: not known
 	prior    float64 // requests at slowdown 1 that are taken to have been seen
+	crisis   float64 // the slowdown at which home's crisis begins
 }
 
 // step folds what was counted since the step before.
@@ -44,7 +45,10 @@ func (s *sensor) step(k *Constants, r reading, in *GroupCounters) {
 
 	samples := float64(in.OK + in.Failed)
 	slowdowns := s.answers(k, r, in) + float64(in.Failed)*k.Cap
-	keep := math.Exp(-r.dt / s.memory)
+	keep := r.longest.keep // as for who gets few requests
+	if s.memory != k.MemoryMax.Seconds() {
+		keep = math.Exp(-r.dt / s.memory)
+	}
 	s.weight = s.weight*keep + samples
 	s.sum = s.sum*keep + slowdowns
 
@@ -57,7 +61,7 @@ func (s *sensor) step(k *Constants, r reading, in *GroupCounters) {
 	s.deliver(k, r, in)
 
 	s.heard, s.good = samples > 0, 0
-	if in.Failed == 0 && slowdowns <= samples*k.HomeSlowdown*math.Exp(k.CrisisAbove) {
+	if in.Failed == 0 && slowdowns <= samples*r.crisis {
 		s.good = in.OK
 	}
 }

@@ -1,7 +1,6 @@
 package overflow
 
 import (
-	"math"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -77,7 +76,7 @@ func (w *weir) crisisAt(before State) float64 {
 	if before == Crisis {
 		return w.k.HomeSlowdown
 	}
-	return w.k.HomeSlowdown * math.Exp(w.k.CrisisAbove)
+	return w.crisis
 }
 
 // why gives the reason with its numbers.

@@ -1,7 +1,6 @@
 package pick
 
 import (
-	"math"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
@@ -94,7 +93,7 @@ func (r *reference) usual() float64 {
 func (p *Pool) count(now, elapsed time.Duration) {
 	p.counters.Groups = resize(p.counters.Groups, len(p.groups))
 	p.counters.Endpoints = resize(p.counters.Endpoints, len(p.members))
-	keep := math.Exp(-elapsed.Seconds() / deliveredTau)
+	keep := p.left.delivered
 	var sent int64
 	for i, g := range p.groups {
 		var inFlight int64

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 )
 
@@ -36,9 +37,10 @@ const (
 func (p *Pool) step(now time.Duration) {
 	elapsed := max(0, now-p.at)
 	p.at = now
-	p.observe(now, elapsed)
+	p.left.after(elapsed, p.ward.rules.Load())
+	p.observe(now)
 	p.count(now, elapsed)
-	p.nurse(now, elapsed)
+	p.nurse(now)
 	p.mark(now)
 	p.warm(now)
 	p.decision = p.options.Strategy.Step(now, &p.counters)
@@ -50,8 +52,8 @@ func (p *Pool) step(now time.Duration) {
 }
 
 // observe reads what the endpoints did.
-func (p *Pool) observe(now, elapsed time.Duration) {
-	keep := math.Exp(-elapsed.Seconds() / slowdownTau)
+func (p *Pool) observe(now time.Duration) {
+	keep := p.left.slowdown
 	ref := &p.reference
 	ref.samples, ref.sum = ref.samples*keep, ref.sum*keep
 	for _, m := range p.members {
@@ -71,6 +73,23 @@ func (p *Pool) observe(now, elapsed time.Duration) {
 		if weight := uint32(max(1, m.recent.slowdown(prior)*weightOne)); weight != m.weight.Load() {
 			m.weight.Store(weight)
 		}
+	}
+}
+
+// left is what the time since the step before leaves of what is remembered. Simulated steps are nearly all of one length.
+type left struct {
+	elapsed, memory             time.Duration
+	slowdown, delivered, health float64
+}
+
+func (l *left) after(elapsed time.Duration, rules *health.Config) {
+	if l.elapsed == elapsed && l.memory == rules.Memory {
+		return
+	}
+	*l = left{
+		elapsed: elapsed, memory: rules.Memory, health: rules.Keep(elapsed),
+		slowdown:  math.Exp(-elapsed.Seconds() / slowdownTau),
+		delivered: math.Exp(-elapsed.Seconds() / deliveredTau),
 	}
 }
 

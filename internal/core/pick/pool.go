@@ -47,6 +47,7 @@ type Pool struct {
 	counters  overflow.Counters // reused from step to step
 	decision  overflow.Decision
 	reference reference
+	left      left
 	sampled   bool
 	keys      []stretch // where keys lie; see apportion
 	draft     view      // of the next view; reused, as are the ones below

@@ -30,13 +30,12 @@ func (w *ward) admit() bool {
 func (w *ward) discharge() { w.out.Add(-1) }
 
 // nurse ends and begins pauses.
-func (p *Pool) nurse(now, elapsed time.Duration) {
+func (p *Pool) nurse(now time.Duration) {
 	rules := p.ward.rules.Load()
-	keep := rules.Keep(elapsed)
 	var all health.Tally
 	for _, m := range p.members {
 		did := health.Tally{OK: float64(m.did.ok + m.did.lateOK), Failed: float64(m.did.failed + m.did.lateFailed)}
-		m.health.Observe(rules, now, keep, did)
+		m.health.Observe(rules, now, p.left.health, did)
 		if rules.Outliers != nil {
 			m.interval = m.interval.Add(did)
 		}
