@@ -174,9 +174,9 @@ func (w *weir) measure(m moment, c *Counters) {
 	if w.home.armed {
 		prior = w.k.PriorArmed
 	}
-	r := reading{
-		now: m.now, dt: m.dt, longest: fade(m.dt, w.k.MemoryMax.Seconds()),
-		baseline: m.baseline, homeRTT: w.zones[0].sensor.rtt, prior: prior, crisis: w.crisis,
+	r := &reading{
+		now: m.now, dt: m.dt, baseline: m.baseline, homeRTT: w.zones[0].sensor.rtt, prior: prior, crisis: w.crisis,
+		longest: fade(m.dt, w.k.MemoryMax.Seconds()), delivered: math.Exp(-m.dt / w.k.DeliveredMax.Seconds()),
 	}
 	for i, z := range w.zones {
 		in := &c.Groups[i]

@@ -28,15 +28,18 @@ func newSensor() sensor { return sensor{slowdown: 1, delivered: 1} }
 type reading struct {
 	now      time.Duration
 	dt       float64 // seconds since the step before
-	longest  fading  // over dt, of the longest memory
 	baseline float64 // seconds; 0: not known
 	homeRTT  float64 // seconds; 0: not known
 	prior    float64 // requests at slowdown 1 that are taken to have been seen
 	crisis   float64 // the slowdown at which home's crisis begins
+
+	// What dt leaves of the longest memories, which are those of who gets few requests.
+	longest   fading
+	delivered float64
 }
 
 // step folds what was counted since the step before.
-func (s *sensor) step(k *Constants, r reading, in *GroupCounters) {
+func (s *sensor) step(k *Constants, r *reading, in *GroupCounters) {
 	if in.RTT > 0 {
 		s.rtt = in.RTT.Seconds()
 	}
@@ -45,7 +48,7 @@ func (s *sensor) step(k *Constants, r reading, in *GroupCounters) {
 
 	samples := float64(in.OK + in.Failed)
 	slowdowns := s.answers(k, r, in) + float64(in.Failed)*k.Cap
-	keep := r.longest.keep // as for who gets few requests
+	keep := r.longest.keep
 	if s.memory != k.MemoryMax.Seconds() {
 		keep = math.Exp(-r.dt / s.memory)
 	}
@@ -68,7 +71,7 @@ func (s *sensor) step(k *Constants, r reading, in *GroupCounters) {
 
 // answers gives the sum of the slowdowns of the good answers. The way to the group is no fault of its endpoints: what
 // it is longer than the way home is taken off.
-func (s *sensor) answers(k *Constants, r reading, in *GroupCounters) float64 {
+func (s *sensor) answers(k *Constants, r *reading, in *GroupCounters) float64 {
 	n := float64(in.OK)
 	if r.baseline == 0 {
 		return n
@@ -79,10 +82,13 @@ func (s *sensor) answers(k *Constants, r reading, in *GroupCounters) float64 {
 
 // deliver compares what was answered well with what was sent one delay earlier, so that requests still under way are
 // not taken for lost.
-func (s *sensor) deliver(k *Constants, r reading, in *GroupCounters) {
+func (s *sensor) deliver(k *Constants, r *reading, in *GroupCounters) {
 	s.transit.push(r.now, float64(in.Sent))
 	due := s.transit.pop(r.now - time.Duration(s.delay*float64(time.Second)))
-	keep := math.Exp(-r.dt / min(max(s.memory, k.DeliveredMin.Seconds()), k.DeliveredMax.Seconds()))
+	keep := r.delivered
+	if s.memory < k.DeliveredMax.Seconds() {
+		keep = math.Exp(-r.dt / max(s.memory, k.DeliveredMin.Seconds()))
+	}
 	s.ok = s.ok*keep + float64(in.OK)
 	s.due = s.due*keep + due
 	s.delivered = min(1, (s.ok+k.DeliveredPrior)/(s.due+k.DeliveredPrior))

@@ -35,6 +35,9 @@ type excess struct {
 // pour offers a zone what is left over, a fraction of the demand, and gives the fraction it takes. share is what it got
 // since the step before.
 func (s *spill) pour(m moment, z *zone, from excess, over float64) float64 {
+	if !s.open && over <= 0 { // as in all the time in which nothing is wrong
+		return 0
+	}
 	hot := math.Log(z.sensor.delay / target(m, &z.sensor, from))
 	switch {
 	case m.baseline == 0: // nothing is known of any zone but who fails
