@@ -115,8 +115,8 @@ func (k *Constants) shortMemory(baseline float64) float64 {
 	return max(k.MemoryMin.Seconds(), k.MemoryBaselines*baseline)
 }
 
-// transitSteps is how many steps of sent requests are remembered: 6.4 s at 10 steps a second, more than the delay of
-// any service whose baseline is below 0.8 s. Older ones count as due.
+// transitSteps is how many steps in which something was sent are remembered: 6.4 s of them at 10 a second, more than the
+// delay of any service whose baseline is below 0.8 s. Older ones count as due.
 const transitSteps = 64
 
 // transit is a queue of what was sent and is not due yet.
@@ -128,6 +128,9 @@ type transit struct {
 }
 
 func (t *transit) push(now time.Duration, n float64) {
+	if n <= 0 {
+		return
+	}
 	if t.size == transitSteps {
 		t.early += t.sent[t.first]
 		t.first = (t.first + 1) % transitSteps
@@ -146,6 +149,9 @@ func (t *transit) pop(until time.Duration) float64 {
 		due += t.sent[t.first]
 		t.first = (t.first + 1) % transitSteps
 		t.size--
+	}
+	if t.size == 0 {
+		t.first = 0 // where memory is at hand
 	}
 	return due
 }
