@@ -132,17 +132,12 @@ func (f *demoScenarioFlags) read(p demo.Player) ([]*scenario.Scenario, error) {
 
 // readDemoScenario reads a standard scenario by its name, or a file.
 func readDemoScenario(name string) (*scenario.Scenario, error) {
-	const ending = ".txtar"
 	if slices.Contains(scenarios.Names(), name) {
-		text, err := scenarios.Read(name)
-		if err != nil {
-			return nil, err
-		}
-		return scenario.Parse(name+ending, text)
+		return standardScenario(name)
 	}
 	text, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) && filepath.Ext(name) == "" {
-		return nil, fmt.Errorf("no scenario %q: want a file, or one of %s", name, strings.Join(scenarios.Names(), ", "))
+	if errors.Is(err, os.ErrNotExist) && filepath.Ext(name) == "" && filepath.Base(name) == name {
+		return nil, unknownScenario(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read scenario: %w", err)

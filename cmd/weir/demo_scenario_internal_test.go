@@ -15,7 +15,8 @@ func TestScenariosThatSocketsCannotPlayAreRefusedBeforeAnythingRuns(t *testing.T
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"--scenario nowhere":                                "one of steady",
+		"--scenario nowhere":                                `no scenario "nowhere": there are steady, skew`,
+		"--scenario stedy":                                  `no scenario "stedy": did you mean steady? weir simulate --list`,
 		"--scenario no/such.txtar":                          "no/such.txtar",
 		"--scenario " + broken:                              "broken.txtar:5",
 		"--scenario rollout":                                "rollout cannot be played on real sockets: line",

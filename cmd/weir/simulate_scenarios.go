@@ -23,41 +23,33 @@ import (
 //
 // Errors: all mistakes of all files, as FILE:LINE: FIELD: MESSAGE.
 func (f *simulateFlags) scenarios(c *cobra.Command, names []string) ([]*scenario.Scenario, error) {
-	for i, name := range names {
-		if !slices.Contains(scenarios.Names(), name) {
-			return nil, unknownScenario(name)
-		}
-		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("scenario %s is there twice", name)
-		}
-	}
 	if len(names) == 0 && len(f.files) == 0 {
 		names = scenarios.Names()
 	}
-	c.SilenceUsage = true
 	var all []*scenario.Scenario
-	var mistakes []error
-	add := func(file string, text []byte) {
-		s, err := scenario.Parse(file, text)
-		if err != nil {
-			mistakes = append(mistakes, err)
-			return
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("scenario %s is there twice", name)
 		}
-		all = append(all, s)
-	}
-	for _, name := range names {
-		text, err := scenarios.Read(name)
+		s, err := standardScenario(name)
 		if err != nil {
 			return nil, err
 		}
-		add(name+".txtar", text)
+		all = append(all, s)
 	}
+	c.SilenceUsage = true
+	var mistakes []error
 	for _, file := range f.files {
 		text, name, err := readScenario(file, c.InOrStdin())
 		if err != nil {
 			return nil, err
 		}
-		add(name, text)
+		s, err := scenario.Parse(name, text)
+		if err != nil {
+			mistakes = append(mistakes, err)
+			continue
+		}
+		all = append(all, s)
 	}
 	if len(mistakes) > 0 {
 		return nil, fmt.Errorf("there are mistakes in scenarios:\n%w", errors.Join(mistakes...))
@@ -88,12 +80,29 @@ func distinct(all []*scenario.Scenario) error {
 	return nil
 }
 
+// standardScenario reads a scenario of the standard set. Errors: a name that is none of it, with the one that was meant.
+func standardScenario(name string) (*scenario.Scenario, error) {
+	text, err := standardText(name)
+	if err != nil {
+		return nil, err
+	}
+	return scenario.Parse(name+".txtar", text)
+}
+
+// standardText gives a scenario of the standard set as it is written.
+func standardText(name string) ([]byte, error) {
+	if !slices.Contains(scenarios.Names(), name) {
+		return nil, unknownScenario(name)
+	}
+	return scenarios.Read(name)
+}
+
 func unknownScenario(name string) error {
 	if strings.ContainsAny(name, `/\.`) {
 		return fmt.Errorf("no scenario %q: did you mean the file --scenario %s?", name, name)
 	}
 	if near, ok := topology.Nearest(name, scenarios.Names()); ok {
-		return fmt.Errorf("no scenario %q: did you mean %s? --list names them all; a file is given with --scenario", name, near)
+		return fmt.Errorf("no scenario %q: did you mean %s? weir simulate --list names them all; a file is given with --scenario", name, near)
 	}
 	return fmt.Errorf("no scenario %q: there are %s; a file is given with --scenario", name, strings.Join(scenarios.Names(), ", "))
 }
@@ -107,11 +116,7 @@ func (f *simulateFlags) printList(w io.Writer) error {
 	t := simulate.Table{Columns: []string{"SCENARIO", "WHAT HAPPENS"}}
 	items := []item{}
 	for _, name := range scenarios.Names() {
-		text, err := scenarios.Read(name)
-		if err != nil {
-			return err
-		}
-		s, err := scenario.Parse(name+".txtar", text)
+		s, err := standardScenario(name)
 		if err != nil {
 			return err
 		}
@@ -128,10 +133,7 @@ func (f *simulateFlags) printList(w io.Writer) error {
 
 // printScenario prints a standard scenario as it is written.
 func printScenario(w io.Writer, name string) error {
-	if !slices.Contains(scenarios.Names(), name) {
-		return unknownScenario(name)
-	}
-	text, err := scenarios.Read(name)
+	text, err := standardText(name)
 	if err != nil {
 		return err
 	}
