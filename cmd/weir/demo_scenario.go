@@ -135,12 +135,12 @@ func readDemoScenario(name string) (*scenario.Scenario, error) {
 	if slices.Contains(scenarios.Names(), name) {
 		return standardScenario(name)
 	}
-	text, err := os.ReadFile(name)
+	text, err := readScenarioFile(name)
 	if errors.Is(err, os.ErrNotExist) && filepath.Ext(name) == "" && filepath.Base(name) == name {
 		return nil, unknownScenario(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read scenario: %w", err)
+		return nil, fmt.Errorf("--scenario=%s: %w", name, err)
 	}
 	return scenario.Parse(name, text)
 }

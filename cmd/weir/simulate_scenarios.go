@@ -59,14 +59,38 @@ func (f *simulateFlags) scenarios(c *cobra.Command, names []string) ([]*scenario
 
 // readScenario reads a file, or standard input.
 func readScenario(file string, stdin io.Reader) (text []byte, name string, err error) {
-	if file != "-" {
-		text, err = os.ReadFile(file) //nolint:gosec // the user named it.
-		return text, file, err
+	if file == "-" {
+		text, err = readBounded(stdin)
+		name = "stdin"
+	} else {
+		text, err = readScenarioFile(file)
+		name = file
 	}
-	if text, err = io.ReadAll(stdin); err != nil {
-		return nil, "", fmt.Errorf("read the scenario from standard input: %w", err)
+	if err != nil {
+		return nil, "", fmt.Errorf("--scenario=%s: %w", file, err)
 	}
-	return text, "stdin", nil
+	return text, name, nil
+}
+
+func readScenarioFile(path string) ([]byte, error) {
+	file, err := os.Open(path) //nolint:gosec // the user named it.
+	if err != nil {
+		return nil, err
+	}
+	text, err := readBounded(file)
+	return text, errors.Join(err, file.Close())
+}
+
+// maxScenario bounds a scenario's text, in bytes: several times what --write-scenario makes of 10,000 endpoints.
+const maxScenario = 4 << 20
+
+// readBounded reads a scenario's text, and refuses what is too long for one before memory is full of it.
+func readBounded(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxScenario+1))
+	if err == nil && len(text) > maxScenario {
+		err = fmt.Errorf("more than %d MiB: that is no scenario", maxScenario>>20)
+	}
+	return text, err
 }
 
 // distinct refuses two scenarios of one name: no table could tell them apart.

@@ -125,6 +125,27 @@ func TestMistakesInScenariosAreToldAllWithFileLineAndField(t *testing.T) {
 	}
 }
 
+func TestAScenarioThatCannotBeReadIsToldWithItsFlag(t *testing.T) {
+	folder := t.TempDir()
+	large := filepath.Join(folder, "large.txtar")
+	write(t, large, "A story\n"+strings.Repeat("x", 4<<20))
+	missing := filepath.Join(folder, "none.txtar")
+	for file, want := range map[string]string{
+		large: "more than 4 MiB", missing: "no such file", folder: "is a directory",
+	} {
+		for _, command := range []string{"simulate", "demo"} {
+			status, out, err := weir(t, "", command, "--scenario", file)
+			if status == exitOK || out != "" || !strings.Contains(err, "--scenario="+file+": ") || !strings.Contains(err, want) {
+				t.Errorf("%s: status %d, output %q, error %q; want one with %q", command, status, out, err, want)
+			}
+		}
+	}
+	status, out, err := weir(t, strings.Repeat("x", 4<<20+1), "simulate", "--scenario", "-")
+	if status != exitFailed || out != "" || !strings.Contains(err, "--scenario=-: more than 4 MiB") {
+		t.Errorf("status %d, output %q, error %q", status, out, err)
+	}
+}
+
 func TestSimulateWritesWholeFilesOrNone(t *testing.T) {
 	folder := t.TempDir()
 	page, pictures := filepath.Join(folder, "report.html"), filepath.Join(folder, "a", "b")
