@@ -224,7 +224,7 @@ func (f *simulateFlags) writePlots(r plots.Report) error {
 			return fmt.Errorf("--png: %w", err)
 		}
 		if name == "" {
-			name = "overall"
+			name = overallName
 		}
 		for _, p := range pictures {
 			err := writeWhole(filepath.Join(f.png, name+"-"+p.Name+".png"), func(w io.Writer) error {

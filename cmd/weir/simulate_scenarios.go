@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -93,16 +94,24 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// distinct refuses two scenarios of one name: no table could tell them apart.
+// distinct refuses names with which no table and no folder of pictures could tell two scenarios apart.
 func distinct(all []*scenario.Scenario) error {
 	names := namesOf(all)
 	for i, name := range names {
-		if slices.Contains(names[:i], name) {
+		switch {
+		case name == "" || strings.ContainsFunc(name, unicode.IsControl):
+			return fmt.Errorf("a scenario is called %q: give its file a name that can be printed", name)
+		case name == overallName:
+			return fmt.Errorf("a scenario is called %s, as reports call all of them together: give its file another name", name)
+		case slices.Contains(names[:i], name):
 			return fmt.Errorf("two scenarios are called %s: give one of the files another name", name)
 		}
 	}
 	return nil
 }
+
+// overallName stands for all scenarios together, in reports and in names of pictures.
+const overallName = "overall"
 
 // standardScenario reads a scenario of the standard set. Errors: a name that is none of it, with the one that was meant.
 func standardScenario(name string) (*scenario.Scenario, error) {

@@ -125,6 +125,25 @@ func TestMistakesInScenariosAreToldAllWithFileLineAndField(t *testing.T) {
 	}
 }
 
+func TestScenariosWhoseNamesReportsCannotUseAreRefused(t *testing.T) {
+	text, err := os.ReadFile(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, want := range map[string]string{
+		".txtar":          `a scenario is called "": give`,
+		"two\nlines.txtar": `a scenario is called "two\nlines": give`,
+		"overall.txtar":   "a scenario is called overall, as reports call all of them together",
+	} {
+		file := filepath.Join(folder, name)
+		write(t, file, string(text))
+		if status, out, err := weir(t, "", "simulate", "--scenario", file); status != exitFailed || out != "" || !strings.Contains(err, want) {
+			t.Errorf("%q: status %d, output %q, error %q; want one with %q", name, status, out, err, want)
+		}
+	}
+}
+
 func TestAScenarioThatCannotBeReadIsToldWithItsFlag(t *testing.T) {
 	folder := t.TempDir()
 	large := filepath.Join(folder, "large.txtar")
