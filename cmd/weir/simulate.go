@@ -294,11 +294,21 @@ func (f *simulateFlags) contenders(chosen bool) ([]contender.Contender, error) {
 	if !chosen {
 		return made, nil
 	}
+	named, err := f.named(func(name string) (contender.Contender, error) { return strategy(made, name) })
+	if err != nil {
+		return nil, err
+	}
+	return append(all, named...), nil
+}
+
+// named finds the strategies that were typed, each once.
+func (f *simulateFlags) named(find func(name string) (contender.Contender, error)) ([]contender.Contender, error) {
 	if len(f.strategies) == 0 {
 		return nil, errors.New("--strategies names none: want some of " + strings.Join(strategyNames(), ", "))
 	}
+	var all []contender.Contender
 	for _, name := range f.strategies {
-		found, err := strategy(made, name)
+		found, err := find(name)
 		if err != nil {
 			return nil, err
 		}

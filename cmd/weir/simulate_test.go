@@ -132,9 +132,9 @@ func TestScenariosWhoseNamesReportsCannotUseAreRefused(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for name, want := range map[string]string{
-		".txtar":          `a scenario is called "": give`,
+		".txtar":           `a scenario is called "": give`,
 		"two\nlines.txtar": `a scenario is called "two\nlines": give`,
-		"overall.txtar":   "a scenario is called overall, as reports call all of them together",
+		"overall.txtar":    "a scenario is called overall, as reports call all of them together",
 	} {
 		file := filepath.Join(folder, name)
 		write(t, file, string(text))
@@ -312,14 +312,18 @@ func TestWhatIfAnswersFromManifests(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"--lose zone-x":        "--lose=zone-x: lose zone zone-x: it has no endpoints; there are some in zone-a, zone-b, zone-c, zone-d",
-		"--traffic zone-x:x2":  "it has no clients; there are some in zone-a",
-		"--traffic zone-a:2":   "--traffic=zone-a:2: want ZONE:xFACTOR",
-		"--replicas many":      "--replicas=many: want NUMBER or ZONE:NUMBER",
-		"--replicas 0":         "--replicas=0: 0 replicas: want 1",
-		"--mode Fair":          `--mode=Fair: unknown distribution mode "Fair"`,
-		"--strategies luck":    `unknown strategy "luck"`,
-		"--service shop/carts": "no service shop/carts: did you mean shop/cart?",
+		"--lose zone-x":                             "--lose=zone-x: lose zone zone-x: it has no endpoints; there are some in zone-a, zone-b, zone-c, zone-d",
+		"--traffic zone-x:x2":                       "it has no clients; there are some in zone-a",
+		"--traffic zone-a:2":                        "--traffic=zone-a:2: want ZONE:xFACTOR",
+		"--replicas many":                           "--replicas=many: want NUMBER or ZONE:NUMBER",
+		"--replicas 0":                              "--replicas=0: 0 replicas: want 1",
+		"--mode Fair":                               `--mode=Fair: unknown distribution mode "Fair"`,
+		"--strategies luck":                         `unknown strategy "luck"`,
+		"--strategies=":                             "--strategies names none",
+		"--strategies today,Today":                  "--strategies: today is there twice",
+		"--lose zone-a --lose zone-a":               "--lose=zone-a: it is asked twice",
+		"--traffic zone-a:x2 --traffic zone-a:x2.0": "--traffic=zone-a:x2.0: it is asked twice",
+		"--service shop/carts":                      "no service shop/carts: did you mean shop/cart?",
 	} {
 		if status, _, err := weir(t, "", with(append([]string{"--rate", "80"}, strings.Fields(text)...)...)...); status == exitOK || !strings.Contains(err, want) {
 			t.Errorf("%s: status %d, error %q; want one with %q", text, status, err, want)

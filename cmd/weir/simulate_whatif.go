@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -181,6 +182,10 @@ func (f *whatIfFlags) questions(base *scenario.Scenario) ([]simulate.Question, e
 	add := func(flag, value string, q simulate.Question, err error) {
 		if err != nil {
 			mistakes = append(mistakes, fmt.Errorf("--%s=%s: %w", flag, value, err))
+			return
+		}
+		if slices.ContainsFunc(all, func(other simulate.Question) bool { return other.Name == q.Name }) {
+			mistakes = append(mistakes, fmt.Errorf("--%s=%s: it is asked twice", flag, value))
 		}
 		all = append(all, q)
 	}
@@ -200,7 +205,7 @@ func (f *whatIfFlags) questions(base *scenario.Scenario) ([]simulate.Question, e
 		q, err := askTraffic(base, text)
 		add("traffic", text, q, err)
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && len(mistakes) == 0 {
 		return simulate.UsualQuestions(base)
 	}
 	return all, errors.Join(mistakes...)
@@ -230,25 +235,18 @@ func askTraffic(base *scenario.Scenario, text string) (simulate.Question, error)
 
 // asked are the strategies: what the service has, and weir, unless others are named.
 func (f *simulateFlags) asked(c *cobra.Command, base *scenario.Scenario) ([]contender.Contender, error) {
-	names := []string{simulate.TodayName, weirStrategy}
-	if c.Flags().Changed("strategies") {
-		names = f.strategies
+	if !c.Flags().Changed("strategies") {
+		f.strategies = []string{simulate.TodayName, weirStrategy}
 	}
-	mode := base.World.Services[0].Mode
 	made := contender.With(f.config)
-	var all []contender.Contender
-	for _, name := range names {
-		var one contender.Contender
-		var err error
-		if strings.EqualFold(name, simulate.TodayName) {
-			one, err = simulate.Today(mode)
-		} else {
-			one, err = strategy(made, name)
+	all, err := f.named(func(name string) (contender.Contender, error) {
+		if strings.EqualFold(strings.TrimSpace(name), simulate.TodayName) {
+			return simulate.Today(base.World.Services[0].Mode)
 		}
-		if err != nil {
-			return nil, &usageError{err}
-		}
-		all = append(all, one)
+		return strategy(made, name)
+	})
+	if err != nil {
+		return nil, &usageError{err}
 	}
 	return all, nil
 }
