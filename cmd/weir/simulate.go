@@ -100,7 +100,8 @@ func simulateCommand() *cobra.Command {
 		_ = c.RegisterFlagCompletionFunc(flag, names) // fails for a flag that there is not
 	}
 	c.MarkFlagsMutuallyExclusive("list", "show", "sensitivity", "trace", "sweep", "service")
-	for _, flag := range []string{"sweep", "sensitivity"} { // a preference sets constants itself
+	c.MarkFlagsMutuallyExclusive("sensitivity", "strategies") // it is of weir alone
+	for _, flag := range []string{"sweep", "sensitivity"} {   // a preference sets constants itself
 		c.MarkFlagsMutuallyExclusive("prefer", flag)
 	}
 	return c
@@ -181,6 +182,11 @@ const (
 // run does what was asked for.
 func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	f.asks.isAsking = slices.ContainsFunc(f.asks.names(), c.Flags().Changed)
+	for _, name := range []string{"show", "sweep", "trace", "html", "png", "write-scenario"} {
+		if c.Flags().Changed(name) && c.Flag(name).Value.String() == "" { // a script's variable that is not set
+			return fmt.Errorf("--%s is empty", name)
+		}
+	}
 	if err := f.check(args); err != nil {
 		return err
 	}
