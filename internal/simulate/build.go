@@ -17,8 +17,8 @@ import (
 type Given struct {
 	Rates Rates
 	// ServiceTime, Workers and Utilisation describe an endpoint: how long a request takes it, how many it serves at once,
-	// and how busy all of them are at the Rates. Two of them make the third; at least one of the first two has to be 0.
-	// Zero Workers and ServiceTime are made from the other: Utilisation 0 means 0.6, ServiceTime 20 ms.
+	// and how busy all of them are at the Rates. Two of them make the third, so that at least one has to be 0. A ServiceTime
+	// that nothing says is 20 ms, a Utilisation 0.6.
 	ServiceTime time.Duration
 	Workers     int
 	Utilisation float64
@@ -163,7 +163,7 @@ func (g *Given) server(sc *scenario.Scenario) (scenario.Server, error) {
 	if busy == 0 {
 		busy = DefaultUtilisation
 	}
-	if busy < 0 || busy > maxUtilisation {
+	if !(busy > 0 && busy <= maxUtilisation) {
 		return scenario.Server{}, fmt.Errorf("utilisation %v: want more than 0 and at most %v", g.Utilisation, maxUtilisation)
 	}
 	perEndpoint := 0.0 // requests per second
@@ -175,18 +175,24 @@ func (g *Given) server(sc *scenario.Scenario) (scenario.Server, error) {
 	case workers > 0 && mean > 0 && g.Utilisation > 0:
 		return scenario.Server{}, errors.New("service time, workers and utilisation: two of them say what the third is")
 	case workers > 0 && mean == 0 && g.Utilisation > 0:
-		mean = time.Duration(busy * float64(workers) / perEndpoint * float64(time.Second)).Round(time.Microsecond)
+		seconds := busy * float64(workers) / perEndpoint
+		if seconds > maxServiceTime.Seconds() {
+			return scenario.Server{}, fmt.Errorf("%s of an endpoint with %.3g requests/s are %v busy with requests of %.3g s: want at most %v",
+				plural(workers, "worker"), perEndpoint, busy, seconds, maxServiceTime)
+		}
+		mean = time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 	case workers > 0 && mean == 0:
 		mean = DefaultServiceTime
 	case workers == 0:
 		if mean == 0 {
 			mean = DefaultServiceTime
 		}
-		workers = max(1, int(math.Round(perEndpoint*mean.Seconds()/busy)))
+		needed := math.Round(perEndpoint * mean.Seconds() / busy)
+		workers = int(min(max(1, needed), math.MaxInt32)) // nearly idle ones may be more than an int holds
 	}
-	if mean <= 0 || mean > maxServiceTime || workers > maxWorkers {
-		return scenario.Server{}, fmt.Errorf("%d workers with requests of %v: want at most %d and 1µs to %v",
-			workers, mean, maxWorkers, maxServiceTime)
+	if mean < minServiceTime || mean > maxServiceTime || workers > maxWorkers {
+		return scenario.Server{}, fmt.Errorf("%s with requests of %v: want at most %d and %v to %v",
+			plural(workers, "worker"), mean, maxWorkers, minServiceTime, maxServiceTime)
 	}
 	d := scenario.Distribution{Kind: scenario.Lognormal, Mean: mean, CV: g.CV}
 	if g.CV == 0 {
@@ -204,6 +210,7 @@ func (g *Given) server(sc *scenario.Scenario) (scenario.Server, error) {
 // What an endpoint can be.
 const (
 	maxUtilisation = 5 // an overload of which nothing is left to learn
+	minServiceTime = time.Microsecond
 	maxServiceTime = time.Minute
 	maxWorkers     = 100_000
 

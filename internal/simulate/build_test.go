@@ -122,6 +122,10 @@ func TestAServiceThatCannotBeSimulatedIsRefused(t *testing.T) {
 		"too much":          {shop, simulate.Given{Rates: simulate.Rates{Total: 1}, Utilisation: 9}, "utilisation 9: want"},
 		"too slow":          {shop, simulate.Given{Rates: simulate.Rates{Total: 1}, ServiceTime: time.Hour}, "requests of 1h0m0s: want"},
 		"too many workers":  {shop, simulate.Given{Rates: simulate.Rates{Total: 1}, Workers: 1e6}, "1000000 workers"},
+		"busy by no number": {shop, simulate.Given{Rates: simulate.Rates{Total: 1}, Utilisation: math.NaN()}, "utilisation NaN: want"},
+		"too fast":          {shop, simulate.Given{Rates: simulate.Rates{Total: 1}, ServiceTime: 1}, "requests of 1ns: want at most 100000 and 1µs to 1m0s"},
+		"nearly idle":       {shop, simulate.Given{Rates: simulate.Rates{Total: 1}, Utilisation: 1e-300}, "2147483647 workers"},
+		"longer than time":  {shop, simulate.Given{Rates: simulate.Rates{Total: 1e-300}, Workers: 1, Utilisation: 0.5}, "1 worker of an endpoint with"},
 		"slow from so busy": {shop, simulate.Given{Rates: simulate.Rates{Total: 0.001}, Workers: 100, Utilisation: 1}, "want at most"},
 	} {
 		if _, err := built(t, c.world, c.given); err == nil || !strings.Contains(err.Error(), c.want) {
