@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,9 @@ func ParseSweep(text string) (Sweep, error) {
 		s.Name = exact
 		if s.Values[i], err = Value(k, exact); err != nil {
 			return Sweep{}, err
+		}
+		if slices.Contains(s.Values[:i], s.Values[i]) { // two rows of one name
+			return Sweep{}, fmt.Errorf("sweep %q: the value %s is there twice", text, s.Values[i])
 		}
 	}
 	return s, nil

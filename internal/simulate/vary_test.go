@@ -37,6 +37,8 @@ func TestASweepHasTheValuesThatWereAskedFor(t *testing.T) {
 		"HomeSlowdown=1,":     `"" is no number`,
 		"MemoryMin=1,2":       "is no duration",
 		"HomeSlowdown=1":      "want 2 to 50 values, not 1",
+		"HomeSlowdown=1,1.0":  "the value 1 is there twice",
+		"LoopGain=0.1..0.1/3": "the value 0.1 is there twice",
 	} {
 		if _, err := simulate.ParseSweep(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", text, err, want)
