@@ -22,6 +22,10 @@ import (
 // demoSeeds is how many simulated runs a measured one is compared with: enough to tell what chance does.
 const demoSeeds = 5
 
+// leastPeak is the smallest --peak, in requests per second: with less a run of a minute tells nothing, and what requests
+// then take does not fit into times.
+const leastPeak = 1
+
 // demoScenarioFlags are the flags of playing scenarios, as typed.
 type demoScenarioFlags struct {
 	files     []string
@@ -54,8 +58,8 @@ func (f *demoScenarioFlags) run(c *cobra.Command, o demo.PlayOptions, output str
 	if output == "markdown" && !f.agree {
 		return errors.New("--output=markdown is the table of what agrees: want --agree")
 	}
-	if f.peak < 0 {
-		return fmt.Errorf("--peak=%v: want more than 0", f.peak)
+	if f.peak != 0 && !(f.peak >= leastPeak) {
+		return fmt.Errorf("--peak=%v: want %v or more", f.peak, leastPeak)
 	}
 	way, err := contender.Named(f.contender)
 	if err != nil {

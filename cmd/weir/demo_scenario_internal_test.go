@@ -26,6 +26,8 @@ func TestScenariosThatSocketsCannotPlayAreRefusedBeforeAnythingRuns(t *testing.T
 		"--scenario steady --output html":                   "html",
 		"--scenario steady --output markdown --agree=false": "--agree",
 		"--scenario steady --peak -1":                       "--peak=-1",
+		"--scenario steady --peak NaN":                      "--peak=NaN: want 1 or more",
+		"--scenario steady --peak 1e-300":                   "--peak=1e-300: want 1 or more",
 		"--scenario steady --speed 2":                       "speed",
 		"--scenario steady --strategy Hazl":                 "strategy",
 		"--output markdown":                                 "markdown",
