@@ -16,6 +16,7 @@ import (
 	"github.com/weir-lb/weir/internal/sim"
 	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/simulate"
 	"github.com/weir-lb/weir/test/scenarios"
 )
 
@@ -105,7 +106,7 @@ func (f *demoScenarioFlags) prove(ctx context.Context, sc *scenario.Scenario, o 
 	}
 	var simulated []*sim.Result
 	if f.agree {
-		if simulated, err = simulateSeeds(sc, o); err != nil {
+		if simulated, err = simulateSeeds(ctx, sc, o); err != nil {
 			return demo.Agreement{}, err
 		}
 	}
@@ -150,16 +151,15 @@ func readDemoScenario(name string) (*scenario.Scenario, error) {
 }
 
 // simulateSeeds plays the scenario in the simulator, first with the requests that are sent on sockets.
-func simulateSeeds(sc *scenario.Scenario, o demo.PlayOptions) ([]*sim.Result, error) {
-	var results []*sim.Result
-	for i := range uint64(demoSeeds) {
-		r, err := sim.Run(sim.Options{Scenario: sc, Contender: o.Player.Simulated(), Seed: o.Seed + i})
-		if err != nil {
-			return nil, fmt.Errorf("simulate %s: %w", sc.Name, err)
-		}
-		results = append(results, r)
+func simulateSeeds(ctx context.Context, sc *scenario.Scenario, o demo.PlayOptions) ([]*sim.Result, error) {
+	out, err := simulate.Run(ctx, simulate.Options{
+		Scenarios: []*scenario.Scenario{sc}, Contenders: []contender.Contender{*o.Player.Simulated()},
+		Seeds: demoSeeds, First: o.Seed,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("simulate %s: %w", sc.Name, err)
 	}
-	return results, nil
+	return out.Results, nil
 }
 
 // printAgreement prints one run as text, if text is wanted.

@@ -2,11 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-lb/weir/internal/demo"
+	"github.com/weir-lb/weir/internal/sim"
+	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 func TestScenariosThatSocketsCannotPlayAreRefusedBeforeAnythingRuns(t *testing.T) {
@@ -49,5 +55,43 @@ func TestAnInterruptedScenarioEndsWithAnError(t *testing.T) {
 	status := run(ctx, []string{"demo", "--scenario", "steady", "--peak", "50"}, streams{out: &out, err: &errors})
 	if status == 0 || !strings.Contains(errors.String(), "play steady") {
 		t.Errorf("status %d, %s%s", status, out.String(), errors.String())
+	}
+}
+
+func TestTheSimulatedRunsBesideADemoHaveTheirSeedsAndEndEarly(t *testing.T) {
+	text, err := os.ReadFile(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := scenario.Parse(tiny, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	way, err := contender.Named("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	player, err := demo.PlayerFor(way.Name, way.Mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := demo.PlayOptions{Player: player, Seed: 7}
+	results, err := simulateSeeds(t.Context(), sc, o)
+	if err != nil || len(results) != demoSeeds {
+		t.Fatalf("%d results, %v", len(results), err)
+	}
+	for i, r := range results {
+		alone, err := sim.Run(sim.Options{Scenario: sc, Contender: player.Simulated(), Seed: 7 + uint64(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Seed != alone.Seed || r.Digest != alone.Digest {
+			t.Errorf("run %d has seed %d and digest %x, want %d and %x", i, r.Seed, r.Digest, alone.Seed, alone.Digest)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := simulateSeeds(ctx, sc, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
 	}
 }
