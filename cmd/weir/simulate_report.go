@@ -200,6 +200,9 @@ func (f *simulateFlags) prepare() error {
 		if err := os.MkdirAll(f.png, 0o755); err != nil { //nolint:gosec // pictures are for everybody.
 			return fmt.Errorf("--png: %w", err)
 		}
+		if err := canWrite(filepath.Join(f.png, overallName+".png")); err != nil { // for any of them
+			return fmt.Errorf("--png: %w", err)
+		}
 	}
 	return nil
 }

@@ -199,6 +199,17 @@ func TestSimulateWritesWholeFilesOrNone(t *testing.T) {
 	}
 }
 
+func TestAFolderThatTakesNoPicturesIsToldBeforeAnythingRuns(t *testing.T) {
+	const folder = "/proc/self" // which even root cannot write to
+	if _, err := os.Stat(folder); err != nil {
+		t.Skip("only Linux has such a folder")
+	}
+	f := simulateFlags{png: folder}
+	if err := f.prepare(); err == nil || !strings.Contains(err.Error(), "--png: write "+folder) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAMistakeInSimulateEndsWithStatus2(t *testing.T) {
 	noCluster(t)
 	for args, want := range map[string]string{
