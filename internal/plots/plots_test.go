@@ -110,6 +110,43 @@ func TestTheEmptyNameStandsForAllScenarios(t *testing.T) {
 	}
 }
 
+func TestAStressWithoutRequestsHasNoNumbers(t *testing.T) {
+	r := report(habits()[6:], brownout())
+	for _, result := range r.Results {
+		result.Affected = sim.Figures{InZone: 1, Success: 1, Good: 1} // as the simulator has it without requests
+		result.Window = result.Affected
+	}
+	pictures, err := plots.PNG(r, "brownout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pictures[:3] {
+		if !strings.HasSuffix(p.Alt, ": no data.") {
+			t.Errorf("%s tells of numbers: %s", p.Name, p.Alt)
+		}
+	}
+	if page := write(t, r); strings.Contains(page, "NaN") {
+		t.Error("the page shows what is not a number")
+	}
+}
+
+func TestASeedWithoutRequestsIsLeftOutOfMeans(t *testing.T) {
+	r := report(habits()[7:], brownout())
+	for i, result := range r.Results {
+		result.Affected = sim.Figures{InZone: 1, Success: 1, Good: 1}
+		if i == 0 {
+			result.Affected = sim.Figures{Requests: 10, InZone: 0.25, Good: 0.5}
+		}
+	}
+	pictures, err := plots.PNG(r, "brownout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Results) < 2 || !strings.Contains(pictures[0].Alt, "75.00 %") || !strings.Contains(pictures[1].Alt, "50.00 %") {
+		t.Errorf("of %d results: %s %s", len(r.Results), pictures[0].Alt, pictures[1].Alt)
+	}
+}
+
 // oddities are reports at the edges of what there can be.
 func oddities() map[string]plots.Report {
 	many := brownout()

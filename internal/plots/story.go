@@ -134,13 +134,24 @@ func count(n int, thing string) string {
 // line is what is drawn over time. It may be empty.
 func (r *run) line() []sim.Point { return r.results[0].Line }
 
-// mean is the mean over the seeds.
+// mean is the mean over the seeds that have a number; not a number: none has.
 func (r *run) mean(of func(*sim.Result) float64) float64 {
-	sum := 0.0
+	sum, known := 0.0, 0
 	for _, result := range r.results {
-		sum += of(result)
+		if v := of(result); !math.IsNaN(v) {
+			sum += v
+			known++
+		}
 	}
-	return sum / float64(len(r.results))
+	return sum / float64(known)
+}
+
+// known gives a number of figures; not a number: there were no requests, and what figures say then is no observation.
+func known(f *sim.Figures, value float64) float64 {
+	if f.Requests == 0 {
+		return math.NaN()
+	}
+	return value
 }
 
 // who names the clients that the stress is about.
@@ -230,10 +241,11 @@ func (s *story) p99At(points []sim.Point) float64 {
 
 // p99 is what p99At is a second of, over the stress.
 func (s *story) p99(r *sim.Result) float64 {
+	of := &r.Window
 	if s.hasOneZone() {
-		return r.Affected.P99.Seconds()
+		of = &r.Affected
 	}
-	return r.Window.P99.Seconds()
+	return known(of, of.P99.Seconds())
 }
 
 // length is how long the time axis is.

@@ -49,7 +49,7 @@ func (s *story) spill() drawing {
 			upTo(axis, math.Max(math.Min(largest, 1), 0.05), percent) // below 5 % the noise would look like a storm
 		},
 	}
-	t.entries(score.Percent, func(r *sim.Result) float64 { return 1 - r.Affected.InZone })
+	t.entries(score.Percent, func(r *sim.Result) float64 { return known(&r.Affected, 1-r.Affected.InZone) })
 	return t.drawing(spillName, "%s this share of the requests of %s leaves the zone: %s")
 }
 
@@ -63,7 +63,7 @@ func (s *story) good() drawing {
 		at:     s.goodAt,
 		scale:  func(axis *plot.Axis, smallest, _ float64) { fractionsFrom(axis, math.Min(smallest, 0.95), 5) },
 	}
-	t.entries(score.Percent, func(r *sim.Result) float64 { return r.Affected.Good })
+	t.entries(score.Percent, func(r *sim.Result) float64 { return known(&r.Affected, r.Affected.Good) })
 	return t.drawing(goodName, "%s this share of the requests of %s is answered well and in time: %s")
 }
 
@@ -115,14 +115,18 @@ func (s *story) span(what string) string {
 	return what
 }
 
-// entries fills the legend with means over the seeds. Seconds are written as latencies.
+// entries fills the legend with means over the seeds, and a dash where none has a number. Seconds are written as latencies.
 func (t *timeline) entries(u score.Unit, of func(*sim.Result) float64) {
 	for i := range t.story.runs {
 		r := &t.story.runs[i]
 		e := entry{look: r.look, value: r.mean(of)}
-		e.words = quantity(u, e.value)
-		if u == score.Seconds {
+		switch {
+		case math.IsNaN(e.value):
+			e.words = "–"
+		case u == score.Seconds:
 			e.words = latency(asDuration(e.value))
+		default:
+			e.words = quantity(u, e.value)
 		}
 		t.legend.entries = append(t.legend.entries, e)
 	}
