@@ -23,6 +23,9 @@ func AnswerTable(answers []Answer) Table {
 }
 
 func (f Figures) cells() []string {
+	if f.Requests == 0 {
+		return []string{"-", "-", "-", fmt.Sprintf("%.2f", f.PeakLoad), money(f.DollarsPerMonth)}
+	}
 	return []string{
 		percent(f.InZone, 1), percent(f.Success, 2), fmt.Sprintf("%.0f", f.P99), fmt.Sprintf("%.2f", f.PeakLoad), money(f.DollarsPerMonth),
 	}

@@ -50,22 +50,33 @@ func inMode(c *contender.Contender, mode topology.Mode) (contender.Contender, er
 
 // Figures are what a service's operator wants to know, means over all seeds.
 type Figures struct {
-	InZone          float64 `json:"inZone"`          // fraction of the requests
-	Success         float64 `json:"success"`         // likewise
-	P99             float64 `json:"p99Milliseconds"` // of all clients
+	Requests float64 `json:"requests"` // that count; 0: the next three say nothing, and are 0
+
+	InZone  float64 `json:"inZone"`          // fraction of the requests
+	Success float64 `json:"success"`         // likewise
+	P99     float64 `json:"p99Milliseconds"` // of all clients
+
 	PeakLoad        float64 `json:"peakLoad"`        // of the busiest endpoint in a second; above 1 its queue grows
 	DollarsPerMonth float64 `json:"dollarsPerMonth"` // of bytes that cross zones, 730 hours
 }
 
 func figuresOf(results []*sim.Result) Figures {
 	var f Figures
-	n := float64(len(results))
+	n, known := float64(len(results)), 0.0
 	for _, r := range results {
-		f.InZone += r.Window.InZone / n
-		f.Success += r.Window.Success / n
-		f.P99 += r.Window.P99.Seconds() * 1000 / n
 		f.PeakLoad += r.PeakLoad / n
 		f.DollarsPerMonth += score.PerMonth(r.Window.Dollars) / n
+		if r.Window.Requests == 0 {
+			continue
+		}
+		known++
+		f.Requests += float64(r.Window.Requests) / n
+		f.InZone += r.Window.InZone
+		f.Success += r.Window.Success
+		f.P99 += r.Window.P99.Seconds() * 1000
+	}
+	if known > 0 {
+		f.InZone, f.Success, f.P99 = f.InZone/known, f.Success/known, f.P99/known
 	}
 	return f
 }

@@ -21,7 +21,7 @@ type telling struct{ job simulate.Job }
 func (telling) Step(time.Duration) {}
 
 func (r telling) Result() *sim.Result {
-	figures := sim.Figures{Success: 1, InZone: 0.5, P99: 30 * time.Millisecond, Dollars: 2}
+	figures := sim.Figures{Requests: 60, Success: 1, InZone: 0.5, P99: 30 * time.Millisecond, Dollars: 2}
 	if r.job.Contender.Mode == topology.ModePreferSameZone {
 		figures.InZone = 1
 	}
@@ -63,7 +63,7 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := simulate.Figures{InZone: 0.5, Success: 1, P99: 32, PeakLoad: 6, DollarsPerMonth: 1460}
+	now := simulate.Figures{Requests: 60, InZone: 0.5, Success: 1, P99: 32, PeakLoad: 6, DollarsPerMonth: 1460}
 	inZone, lost, scaled := now, now, now
 	inZone.InZone, lost.Success, scaled.PeakLoad = 1, 0.75, 8
 	var want []simulate.Answer
@@ -85,7 +85,7 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 		{"lose-a", "weir", "inZone", "0.5", "0.5"},
 		{"lose-a", "weir", "success", "1", "0.75"},
 	}
-	if diff := cmp.Diff(wantRows, rows.Rows[:2]); diff != "" || len(rows.Rows) != 5 {
+	if diff := cmp.Diff(wantRows, rows.Rows[:2]); diff != "" || len(rows.Rows) != 6 {
 		t.Errorf("for programs (-want +got):\n%s of %d rows", diff, len(rows.Rows))
 	}
 	var b strings.Builder
@@ -100,6 +100,36 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 	} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("the table lacks %q:\n%s", line, b.String())
+		}
+	}
+}
+
+func TestARunWithoutRequestsSaysNothingOfThem(t *testing.T) {
+	base, err := built(t, "nodes a:4 b:4; service web; endpoints a:2 b:2", simulate.Given{Rates: rates(t, "a:20"), Clients: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := simulate.AskTraffic(base, "a", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weir, err := contender.Named("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := simulate.Ask(t.Context(), simulate.Inquiry{
+		Base: base, Questions: []simulate.Question{none}, Strategies: []contender.Contender{weir}, Run: simulate.Options{Seeds: 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answers[0].After; got != (simulate.Figures{}) || answers[0].Before.Requests < 1000 || answers[0].Before.InZone < 0.9 {
+		t.Errorf("before %+v, after %+v", answers[0].Before, got)
+	}
+	row := simulate.AnswerTable(answers).Rows[1]
+	for _, cell := range row[2:5] {
+		if !strings.HasSuffix(cell, " → -") {
+			t.Errorf("after: %v", row)
 		}
 	}
 }

@@ -33,6 +33,7 @@ func (f Figures) named() []figure {
 		{"p99Milliseconds", f.P99},
 		{"peakLoad", f.PeakLoad},
 		{"dollarsPerMonth", f.DollarsPerMonth},
+		{"requests", f.Requests},
 	}
 }
 
