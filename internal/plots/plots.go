@@ -92,7 +92,7 @@ func (s *story) drawings() []drawing {
 	return []drawing{s.spill(), s.good(), s.latency(), s.load(), s.scores.cost(), s.scores.tradeoff()}
 }
 
-// pngDPI is twice the 72 of a point: a picture of 560 points is 1,120 pixels wide and sharp on a dense screen.
+// pngDPI is twice the 72 of a point: a picture of 620 points is 1,240 pixels wide and sharp on a dense screen.
 const pngDPI = 144
 
 // png draws on a raster.

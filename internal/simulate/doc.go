@@ -5,7 +5,7 @@
 // ends. What happens in a run is package sim's; which of two numbers is better is package score's.
 package simulate
 
-// Disclaimer is what every report says first.
+// Disclaimer is on every report.
 const Disclaimer = "Simulation, not a measurement."
 
 // Assumptions lists what the model takes for granted and what it leaves out, a sentence each, for every report.

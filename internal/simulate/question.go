@@ -12,7 +12,7 @@ import (
 
 // Question is something that might be otherwise.
 type Question struct {
-	Name  string        // for programs, and part of file names: lose-zone-a
+	Name  string        // for programs, and part of the scenario's name: lose-zone-a
 	Title string        // what if …
 	Mode  topology.Mode // that the service then has; ModeUnset: the one it has now
 

@@ -14,7 +14,7 @@ type Table struct {
 	Rows    [][]string // as wide as Columns
 }
 
-// Print writes the table with aligned columns: the first Left ones to the left, numbers to the right.
+// Print writes the table with aligned columns: the first ones, left of them, to the left, and numbers to the right.
 func (t *Table) Print(w io.Writer, left int) error {
 	width := make([]int, len(t.Columns))
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
@@ -42,7 +42,7 @@ func (t *Table) Print(w io.Writer, left int) error {
 	return err
 }
 
-// Markdown writes the table for documents; the first columns are aligned to the left as Print does.
+// Markdown writes the table for documents; its first columns are aligned as by Print.
 func (t *Table) Markdown(w io.Writer, left int) error {
 	var b strings.Builder
 	line := func(cells []string) {

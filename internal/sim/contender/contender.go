@@ -16,7 +16,7 @@ import (
 
 // Contender is a way to balance.
 type Contender struct {
-	Name   string // as flags have it: weir, hazl, same-zone, …
+	Name   string // as flags have it: weir, hazl, static-same-zone, …
 	Title  string // as tables have it
 	Source string // what it was written from
 	// Mode is the service's distribution mode, by which the plan hints.

@@ -24,8 +24,8 @@ const (
 	leastLoad = 0.02
 )
 
-// Measures lists what is compared, in the order of columns: first those of tables, then those that only CSV and JSON have.
-// All are of the stress unless the title says otherwise.
+// Measures lists what is compared, in the order of columns: first those of tables, then those for CSV, JSON and whoever asks
+// for more. All are of the stress unless the title says otherwise.
 func Measures() []Measure {
 	return append(columns(),
 		Measure{Key: "return", Title: "return", Unit: Seconds, Better: Lower, Least: leastSeconds, Of: func(r *sim.Result) (float64, bool) {

@@ -42,7 +42,7 @@ type Measure struct {
 	// Least and Part are the smallest difference that matters: in the measure's unit, and as a fraction of the larger of
 	// the two means. A difference has to be larger than both.
 	Least, Part float64
-	// Priority: 1 is the last column to go when a table is too wide; 0 is in no table, only in CSV and JSON.
+	// Priority: 1 is the last column to go when a table is too wide; 0 is in no table of Print and Markdown.
 	Priority int
 }
 
