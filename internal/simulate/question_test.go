@@ -117,3 +117,20 @@ func TestTheUsualQuestionsAreModesLossTrafficAndReplicas(t *testing.T) {
 		t.Error("asking changed the scenario")
 	}
 }
+
+// A question is asked before there is a progress bar: its cost must not be endpoints × nodes.
+func TestAskingForManyReplicasIsCheap(t *testing.T) {
+	base, err := built(t, "nodes a:4 b:4 c:4; service web; endpoints a:2 b:2 c:2", simulate.Given{Rates: rates(t, "600")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const more = 1000
+	allocations := testing.AllocsPerRun(1, func() {
+		if _, err := simulate.AskReplicas(base, "", more); err != nil {
+			t.Error(err)
+		}
+	})
+	if allocations > more/2 {
+		t.Errorf("%d replicas cost %.0f allocations", more, allocations)
+	}
+}

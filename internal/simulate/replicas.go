@@ -29,7 +29,7 @@ func perZone(sc *scenario.Scenario) map[topology.Zone]int {
 // scaled gives the service with count endpoints, in the zone or altogether.
 func scaled(sc *scenario.Scenario, zone topology.Zone, count int) (*topology.Service, error) {
 	svc := *sc.World.Services[0]
-	s := &scaling{world: &sc.World, endpoints: slices.Clone(svc.Endpoints), count: perZone(sc)}
+	s := newScaling(sc)
 	if zone == "" {
 		for len(s.endpoints) > count {
 			s.remove(s.fullest())
@@ -54,31 +54,46 @@ func scaled(sc *scenario.Scenario, zone topology.Zone, count int) (*topology.Ser
 
 // scaling adds and removes endpoints.
 type scaling struct {
-	world     *topology.Snapshot
 	endpoints []topology.Endpoint
 	count     map[topology.Zone]int
+	zones     []topology.Zone            // sorted: those that can have endpoints, as they have some, or nodes that take pods
+	nodes     map[topology.Zone][]string // that take pods
+	last      netip.Addr                 // the highest address that was ever in use
 }
 
-// zones lists those that can have endpoints: they have some, or nodes that take pods.
-func (s *scaling) zones() []topology.Zone {
-	set := make(map[topology.Zone]bool)
+func newScaling(sc *scenario.Scenario) *scaling {
+	s := &scaling{
+		endpoints: slices.Clone(sc.World.Services[0].Endpoints), count: perZone(sc), nodes: make(map[topology.Zone][]string),
+	}
+	zones := make(map[topology.Zone]bool)
 	for zone := range s.count {
-		set[zone] = true
+		zones[zone] = true
 	}
-	for _, z := range plan.SurveyNodes(s.world.Nodes).Zones {
-		set[z.Zone] = true
+	for _, z := range plan.SurveyNodes(sc.World.Nodes).Zones {
+		zones[z.Zone] = true
 	}
-	return slices.Sorted(maps.Keys(set))
+	s.zones = slices.Sorted(maps.Keys(zones))
+	for _, n := range sc.World.Nodes {
+		if n.Ready && !n.ControlPlane {
+			s.nodes[n.Zone] = append(s.nodes[n.Zone], n.Name)
+		}
+	}
+	for _, e := range s.endpoints {
+		if !s.last.IsValid() || s.last.Less(e.Addr) {
+			s.last = e.Addr
+		}
+	}
+	return s
 }
 
 // emptiest is the first of the zones with the fewest endpoints.
 func (s *scaling) emptiest() topology.Zone {
-	return slices.MinFunc(s.zones(), func(a, b topology.Zone) int { return s.count[a] - s.count[b] })
+	return slices.MinFunc(s.zones, func(a, b topology.Zone) int { return s.count[a] - s.count[b] })
 }
 
 // fullest is the last of the zones with the most endpoints, so that what was added last goes first.
 func (s *scaling) fullest() topology.Zone {
-	zones := s.zones()
+	zones := slices.Clone(s.zones)
 	slices.Reverse(zones)
 	return slices.MaxFunc(zones, func(a, b topology.Zone) int { return s.count[a] - s.count[b] })
 }
@@ -96,27 +111,16 @@ func (s *scaling) remove(zone topology.Zone) {
 
 // add makes another endpoint like the others, with the next free address, on a node of the zone.
 func (s *scaling) add(zone topology.Zone) {
+	s.last = s.last.Next()
 	e := s.endpoints[0]
-	e.Zone, e.Node, e.Pod, e.Hints = zone, s.node(zone), "", topology.Hints{}
-	var last netip.Addr
-	for _, other := range s.endpoints {
-		if !last.IsValid() || last.Less(other.Addr) {
-			last = other.Addr
-		}
-	}
-	e.Addr = last.Next()
+	e.Zone, e.Node, e.Pod, e.Hints, e.Addr = zone, s.node(zone), "", topology.Hints{}, s.last
 	s.endpoints = append(s.endpoints, e)
 	s.count[zone]++
 }
 
 // node is one of the zone's nodes, taking turns; empty when there is none.
 func (s *scaling) node(zone topology.Zone) string {
-	var names []string
-	for _, n := range s.world.Nodes {
-		if n.Zone == zone && n.Ready && !n.ControlPlane {
-			names = append(names, n.Name)
-		}
-	}
+	names := s.nodes[zone]
 	if len(names) == 0 {
 		return ""
 	}
