@@ -165,6 +165,36 @@ func TestWordsAreCutToFit(t *testing.T) {
 	}
 }
 
+func TestWordsAreCutAsIfLetterByLetter(t *testing.T) {
+	style := plain(10)
+	letterByLetter := func(words string, width vg.Length) string {
+		letters := []rune(words)
+		if style.Width(words) <= width {
+			return words
+		}
+		for len(letters) > 0 && style.Width(string(letters)+"…") > width {
+			letters = letters[:len(letters)-1]
+		}
+		return string(letters) + "…"
+	}
+	for _, words := range []string{"", "i", "Wii", "kube-proxy, PreferSameZone", "größer – ünïcode", "Willi fill"} {
+		for width := vg.Length(-5); width < 150; width += 0.5 {
+			if got, want := fit(style, words, width), letterByLetter(words, width); got != want {
+				t.Errorf("%q in %v points: %q, want %q", words, width, got, want)
+			}
+		}
+	}
+}
+
+// Cut from their end, a letter at a time, words of this length take hours.
+func TestLongWordsAreCutAtOnce(t *testing.T) {
+	style := plain(10)
+	const long = 1 << 20
+	if got, want := fit(style, strings.Repeat("word ", long), 60), fit(style, strings.Repeat("word ", 20), 60); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestLegendTellsTheFavouriteTheMostAndTheLeast(t *testing.T) {
 	e := func(name string, value float64, words string) entry {
 		return entry{look: look{name: name, title: name}, value: value, words: words}

@@ -3,6 +3,7 @@ package plots
 import (
 	"image/color"
 	"math"
+	"sort"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -187,14 +188,19 @@ func write(c draw.Canvas, s text.Style, at vg.Point, words string) {
 	c.FillText(s, at.Add(vg.Point{Y: 0.14 * s.Font.Size}), words)
 }
 
-// fit cuts words at their end until they are at most that wide.
+// fit cuts words at their end until they are at most that wide. A long text takes no longer than what is shown of it.
 func fit(s text.Style, words string, width vg.Length) string {
-	if s.Width(words) <= width {
-		return words
-	}
 	letters := []rune(words)
-	for len(letters) > 0 && s.Width(string(letters)+"…") > width {
-		letters = letters[:len(letters)-1]
+	end := 1
+	for end < len(letters) && s.Width(string(letters[:end])) <= width {
+		end *= 2
 	}
-	return string(letters) + "…"
+	if end >= len(letters) {
+		if s.Width(words) <= width {
+			return words
+		}
+		end = len(letters)
+	}
+	shown := sort.Search(end, func(i int) bool { return s.Width(string(letters[:i+1])+"…") > width })
+	return string(letters[:shown]) + "…"
 }
