@@ -118,6 +118,20 @@ func TestTheUsualQuestionsAreModesLossTrafficAndReplicas(t *testing.T) {
 	}
 }
 
+func TestTheUsualQuestionsSuitTheLargestService(t *testing.T) {
+	base, err := built(t, "nodes a:4 b:4; service web; endpoints a:5000 b:5000", simulate.Given{Rates: rates(t, "600")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	questions, err := simulate.UsualQuestions(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := questions[len(questions)-1]; last.Title != "9999 replicas" {
+		t.Errorf("the last question is %s", last.Title)
+	}
+}
+
 // A question is asked before there is a progress bar: its cost must not be endpoints × nodes.
 func TestAskingForManyReplicasIsCheap(t *testing.T) {
 	base, err := built(t, "nodes a:4 b:4 c:4; service web; endpoints a:2 b:2 c:2", simulate.Given{Rates: rates(t, "600")})

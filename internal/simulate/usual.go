@@ -32,7 +32,7 @@ func UsualQuestions(base *scenario.Scenario) ([]Question, error) {
 		all = append(all, q)
 	}
 	for _, count := range []int{len(svc.Endpoints) + 1, len(svc.Endpoints) - 1} {
-		if count == 0 {
+		if count == 0 || count > maxReplicas { // too few to have one less, too many to have one more
 			continue
 		}
 		q, err := AskReplicas(base, "", count)
