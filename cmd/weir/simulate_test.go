@@ -327,6 +327,10 @@ func TestWhatIfAnswersFromManifests(t *testing.T) {
 		t.Errorf("the written scenario: status %d, error %q", status, err)
 	}
 
+	status, _, err = weir(t, "", with("--rate", "80", "--service", "shop/carts")...)
+	if want := "no service shop/carts: did you mean shop/cart?"; status == exitOK || !strings.Contains(err, want) {
+		t.Errorf("status %d, error %q; want one with %q", status, err, want)
+	}
 	for text, want := range map[string]string{
 		"--lose zone-x":                             "--lose=zone-x: lose zone zone-x: it has no endpoints; there are some in zone-a, zone-b, zone-c, zone-d",
 		"--traffic zone-x:x2":                       "it has no clients; there are some in zone-a",
@@ -339,10 +343,9 @@ func TestWhatIfAnswersFromManifests(t *testing.T) {
 		"--strategies today,Today":                  "--strategies: today is there twice",
 		"--lose zone-a --lose zone-a":               "--lose=zone-a: it is asked twice",
 		"--traffic zone-a:x2 --traffic zone-a:x2.0": "--traffic=zone-a:x2.0: it is asked twice",
-		"--service shop/carts":                      "no service shop/carts: did you mean shop/cart?",
 	} {
-		if status, _, err := weir(t, "", with(append([]string{"--rate", "80"}, strings.Fields(text)...)...)...); status == exitOK || !strings.Contains(err, want) {
-			t.Errorf("%s: status %d, error %q; want one with %q", text, status, err, want)
+		if status, _, err := weir(t, "", with(append([]string{"--rate", "80"}, strings.Fields(text)...)...)...); status != exitUsage || !strings.Contains(err, want) {
+			t.Errorf("%s: status %d, error %q; want 2 and one with %q", text, status, err, want)
 		}
 	}
 }

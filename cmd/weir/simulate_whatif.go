@@ -205,10 +205,14 @@ func (f *whatIfFlags) questions(base *scenario.Scenario) ([]simulate.Question, e
 		q, err := askTraffic(base, text)
 		add("traffic", text, q, err)
 	}
-	if len(all) == 0 && len(mistakes) == 0 {
+	switch {
+	case len(mistakes) > 0:
+		return nil, &usageError{errors.Join(mistakes...)}
+	case len(all) == 0:
 		return simulate.UsualQuestions(base)
+	default:
+		return all, nil
 	}
-	return all, errors.Join(mistakes...)
 }
 
 func askReplicas(base *scenario.Scenario, text string) (simulate.Question, error) {
