@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -15,8 +16,8 @@ import (
 
 // bar shows progress on one line of a terminal. One goroutine at a time.
 type bar struct {
-	w     io.Writer // nil: nobody looks
-	width func() int
+	w     io.Writer     // nil: nobody looks
+	width func() int    // columns; 0: the terminal does not say
 	shown time.Duration // elapsed when it was drawn last
 	drawn bool
 }
@@ -39,7 +40,9 @@ func (b *bar) show(p simulate.Progress) {
 		return
 	}
 	b.drawn, b.shown = true, p.Elapsed
-	_, _ = io.WriteString(b.w, "\r\x1b[K"+barText(p, b.width()-1)) // a viewer that is gone does not end the run
+	const usual = 80 // what a serial console has that does not say
+	width := cmp.Or(b.width(), usual)
+	_, _ = io.WriteString(b.w, "\r\x1b[K"+barText(p, width-1)) // a viewer that is gone does not end the run
 }
 
 // clear takes the bar away.

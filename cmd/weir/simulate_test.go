@@ -301,6 +301,12 @@ func TestTheProgressBarFitsItsLine(t *testing.T) {
 	if got := w.String(); strings.Count(got, "25 %") != 1 || !strings.HasSuffix(got, "\r\x1b[K") {
 		t.Errorf("drawn: %q", got)
 	}
+	w.Reset()
+	b = &bar{w: &w, width: func() int { return 0 }} // a terminal that does not say
+	b.show(p)
+	if got := w.String(); !strings.Contains(got, "25 %") {
+		t.Errorf("drawn without a width: %q", got)
+	}
 }
 
 func TestWhatIfAnswersFromManifests(t *testing.T) {
