@@ -87,6 +87,9 @@ func (f *demoScenarioFlags) run(c *cobra.Command, o demo.PlayOptions, output str
 	var runs []demo.Agreement
 	for _, sc := range all {
 		a, err := f.prove(c.Context(), sc, o)
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("the run of %s was ended early: it has no result", sc.Name)
+		}
 		if err != nil {
 			return err
 		}

@@ -58,6 +58,16 @@ func TestAnInterruptedScenarioEndsWithAnError(t *testing.T) {
 	}
 }
 
+func TestAScenarioThatItsUserEndsIsToldWithoutInternals(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(500*time.Millisecond, cancel).Stop()
+	var out, errors strings.Builder
+	status := run(ctx, []string{"demo", "--scenario", "steady", "--peak", "50"}, streams{out: &out, err: &errors})
+	if want := "weir: the run of steady was ended early: it has no result\n"; status != exitFailed || errors.String() != want {
+		t.Errorf("status %d, %q; want %q", status, errors.String(), want)
+	}
+}
+
 func TestTheSimulatedRunsBesideADemoHaveTheirSeedsAndEndEarly(t *testing.T) {
 	text, err := os.ReadFile(tiny)
 	if err != nil {
