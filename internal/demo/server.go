@@ -55,6 +55,7 @@ type endpoint struct {
 	addr     netip.AddrPort
 	zone     topology.Zone
 	capacity capacity
+	work     scenario.Sampler
 	server   *http.Server
 	slots    chan struct{} // one token for each request in service; the runtime wakes blocked senders in order
 	waiting  atomic.Int64
@@ -75,6 +76,7 @@ type endpoint struct {
 func newEndpoint(addr netip.AddrPort, zone topology.Zone, c capacity, random *rand.Rand) *endpoint {
 	e := &endpoint{
 		addr: addr, zone: zone, capacity: c, random: random,
+		work:  scenario.NewSampler(c.Service),
 		slots: make(chan struct{}, c.Concurrency),
 		conns: make(map[net.Conn]struct{}),
 	}
@@ -309,7 +311,7 @@ func (e *endpoint) serviceTime(r *http.Request) time.Duration {
 		work = e.desk.work(r)
 	} else {
 		e.mu.Lock()
-		work = draw(e.capacity.Service, e.random)
+		work = e.work.Draw(e.random)
 		e.mu.Unlock()
 	}
 	return time.Duration(float64(work) / cmp.Or(e.capacity.Speed, 1))

@@ -16,7 +16,7 @@ type Arrivals struct {
 
 	sc     *scenario.Scenario
 	demand *demand
-	work   work
+	work   scenario.Sampler
 	random *rand.Rand
 	area   float64
 	cursor int
@@ -32,7 +32,7 @@ func NewArrivals(sc *scenario.Scenario, seed uint64) []*Arrivals {
 		for place := range of.Count {
 			a := &Arrivals{
 				Row: row, Place: place, Share: 1 / float64(of.Count),
-				sc: sc, demand: d, work: newWork(sc.Server.Service), next: never,
+				sc: sc, demand: d, work: scenario.NewSampler(sc.Server.Service), next: never,
 				random: rand.New(generator(seed, ofArrivals, len(all))), //nolint:gosec // not for secrets.
 			}
 			if of.Shares != nil {
@@ -73,7 +73,7 @@ type request struct {
 
 // take draws the request that is due; call it after expect, which draws when the one after it is.
 func (a *Arrivals) take() request {
-	q := request{work: a.work.draw(a.random), luck: a.random.Uint64()}
+	q := request{work: a.work.Draw(a.random), luck: a.random.Uint64()}
 	if r := &a.sc.Request; r.Polls > 0 || r.Streams > 0 {
 		long := a.random.ExpFloat64()
 		switch u := a.random.Float64(); {
