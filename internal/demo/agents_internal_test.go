@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // TestRealAgentsSpillWhenTheirZoneIsGone is the demo itself, in short.
@@ -48,7 +50,7 @@ func TestAgentsRefuseAnAddressThatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newTestEndpoint(l.agents[1].addr)
-	if err := e.set(condition{}); err != nil {
+	if err := e.set(scenario.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	defer e.close() //nolint:errcheck // the test is not about it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-lb/weir/internal/golden"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 func TestManifestsOfTheWorld(t *testing.T) {
@@ -70,7 +71,7 @@ func TestASecondDemoFindsOtherPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newTestEndpoint(first.endpoints[0].addr)
-	if err := e.set(condition{}); err != nil {
+	if err := e.set(scenario.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

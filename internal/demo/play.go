@@ -96,7 +96,7 @@ func (p *play) build() error {
 		e.desk = &playDesk{play: p, place: i}
 		e.random = rand.New(rand.NewPCG(p.options.Seed, uint64(i))) // of errors only: work is told by the clients
 		p.world.endpoints = append(p.world.endpoints, e)
-		if err := e.set(condition{}); err != nil {
+		if err := e.set(scenario.Condition{}); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ type view struct {
 
 // state is how the endpoints of a play are doing.
 type state struct {
-	faults []condition
+	faults []scenario.Condition
 	lost   []bool
 	view   view
 }
@@ -38,7 +38,7 @@ type state struct {
 // What the API says changes at once for nobody: each agent hears of it after a delay of its own.
 func (p *play) cues() []cue {
 	n := len(p.stage.endpoints)
-	s := &state{faults: make([]condition, n), lost: make([]bool, n), view: view{unready: make([]bool, n)}}
+	s := &state{faults: make([]scenario.Condition, n), lost: make([]bool, n), view: view{unready: make([]bool, n)}}
 	delays := p.delays()
 	var cues []cue
 	tell := func(at time.Duration, change func(v *view)) {
@@ -106,27 +106,15 @@ func (p *play) each(st *scenario.Step, f func(i int)) {
 func (p *play) act(s *state, st *scenario.Step) error {
 	var failed error
 	p.each(st, func(i int) {
-		c := &s.faults[i]
+		s.faults[i].Apply(st)
 		switch st.Verb {
-		case scenario.Slow:
-			c.Slow = st.Factor
-		case scenario.Delay:
-			c.Delay = st.Time
-		case scenario.Fail:
-			c.Fail = st.Ratio
-		case scenario.Hang:
-			c.Hang = true
-		case scenario.Refuse:
-			c.Refuse = true
-		case scenario.Heal:
-			*c = condition{}
 		case scenario.Lose:
 			s.lost[i] = true
 		case scenario.Return:
 			s.lost[i] = false
 		default:
 		}
-		next := *c
+		next := s.faults[i]
 		next.Hang = next.Hang || s.lost[i]
 		if err := p.world.endpoints[i].set(next); err != nil && failed == nil {
 			failed = err

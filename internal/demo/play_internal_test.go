@@ -196,15 +196,15 @@ func TestFaultsBefallTheEndpointsThatAStepNames(t *testing.T) {
 	cues := p.cues()
 	for _, c := range []struct {
 		at   time.Duration
-		want []condition
+		want []scenario.Condition
 	}{
-		{1 * time.Second, []condition{{}, {}, {Slow: 3, Fail: 0.5}, {}}},
-		{2 * time.Second, []condition{{Delay: time.Second}, {Delay: time.Second}, {Slow: 3, Fail: 0.5}, {}}},
-		{3 * time.Second, []condition{{Delay: time.Second}, {Delay: time.Second, Hang: true}, {Slow: 3, Fail: 0.5}, {}}},
-		{4 * time.Second, []condition{{}, {}, {}, {}}},
+		{1 * time.Second, []scenario.Condition{{}, {}, {Slow: 3, Fail: 0.5}, {}}},
+		{2 * time.Second, []scenario.Condition{{Delay: time.Second}, {Delay: time.Second}, {Slow: 3, Fail: 0.5}, {}}},
+		{3 * time.Second, []scenario.Condition{{Delay: time.Second}, {Delay: time.Second, Hang: true}, {Slow: 3, Fail: 0.5}, {}}},
+		{4 * time.Second, []scenario.Condition{{}, {}, {}, {}}},
 	} {
 		cues = run(t, cues, c.at)
-		var got []condition
+		var got []scenario.Condition
 		for _, e := range p.world.endpoints {
 			got = append(got, *e.state.Load())
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // ErrShort means that the first strategy fell short of a figure.
@@ -133,7 +134,7 @@ func (s *stage) build() (dir string, remove func(), err error) {
 	for i, p := range s.layout.endpoints {
 		e := newEndpoint(p.addr, zoneNames()[p.zone], endpointCapacity(), s.random(uint64(i)))
 		s.world.endpoints = append(s.world.endpoints, e)
-		if err = e.set(condition{}); err != nil {
+		if err = e.set(scenario.Condition{}); err != nil {
 			return "", nil, err
 		}
 	}

@@ -33,15 +33,6 @@ type capacity struct {
 	Speed       float64 // divides the service time; 0: 1
 }
 
-// condition is how an endpoint is doing. The zero value is well.
-type condition struct {
-	Slow   float64       // factor on the service time; 0: 1
-	Fail   float64       // this fraction is answered 500 at once
-	Refuse bool          // refuses connections, has reset those it had
-	Hang   bool          // takes requests, never answers
-	Delay  time.Duration // of each round trip, half of it there and half back
-}
-
 // desk is what an endpoint asks about a request, in a world where clients decide and somebody counts.
 type desk interface {
 	work(r *http.Request) time.Duration // how long it takes a slot of usual speed
@@ -59,7 +50,7 @@ type endpoint struct {
 	server   *http.Server
 	slots    chan struct{} // one token for each request in service; the runtime wakes blocked senders in order
 	waiting  atomic.Int64
-	state    atomic.Pointer[condition] // never nil
+	state    atomic.Pointer[scenario.Condition] // never nil
 
 	desk desk // nil: none. Not changed once the endpoint listens
 
@@ -80,7 +71,7 @@ func newEndpoint(addr netip.AddrPort, zone topology.Zone, c capacity, random *ra
 		slots: make(chan struct{}, c.Concurrency),
 		conns: make(map[net.Conn]struct{}),
 	}
-	e.state.Store(&condition{Refuse: true})
+	e.state.Store(&scenario.Condition{Refuse: true})
 	e.server = &http.Server{
 		Handler:           e,
 		ReadHeaderTimeout: headerTimeout,
@@ -92,7 +83,7 @@ func newEndpoint(addr netip.AddrPort, zone topology.Zone, c capacity, random *ra
 }
 
 // set changes how the endpoint is doing. The error is of listening again after it refused.
-func (e *endpoint) set(next condition) error {
+func (e *endpoint) set(next scenario.Condition) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before := *e.state.Load()
@@ -120,7 +111,7 @@ func (e *endpoint) close() error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	if err := e.set(condition{Refuse: true}); err != nil {
+	if err := e.set(scenario.Condition{Refuse: true}); err != nil {
 		return err
 	}
 	err := e.server.Close()
@@ -201,7 +192,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if e.desk != nil && !now.Hang {
-		e.desk.asks(now.stretch(work))
+		e.desk.asks(stretched(work, &now))
 	}
 	err := e.serve(r.Context(), work)
 	switch {
@@ -252,7 +243,7 @@ func (e *endpoint) serve(ctx context.Context, work time.Duration) error {
 		return err
 	}
 	// A real handler does not notice that its client has left, so the slot stays taken until the time is over.
-	<-time.After(e.state.Load().stretch(work))
+	<-time.After(stretched(work, e.state.Load()))
 	<-e.slots
 	return e.swallow(ctx)
 }
@@ -317,7 +308,7 @@ func (e *endpoint) serviceTime(r *http.Request) time.Duration {
 	return time.Duration(float64(work) / cmp.Or(e.capacity.Speed, 1))
 }
 
-// stretch is what a service time becomes in this condition.
-func (c *condition) stretch(work time.Duration) time.Duration {
-	return time.Duration(float64(work) * cmp.Or(c.Slow, 1))
+// stretched is what a service time becomes in a condition.
+func stretched(work time.Duration, c *scenario.Condition) time.Duration {
+	return time.Duration(float64(work) * c.Factor())
 }

@@ -54,7 +54,7 @@ func ask(e *endpoint, n int) []asked {
 func TestOverloadedEndpointQueuesInOrderAndRejectsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newTestEndpoint(netip.AddrPort{})
-		e.state.Store(&condition{})
+		e.state.Store(&scenario.Condition{})
 		want := []asked{
 			{200, 100 * time.Millisecond},
 			{200, 100 * time.Millisecond},
@@ -71,12 +71,12 @@ func TestOverloadedEndpointQueuesInOrderAndRejectsTheRest(t *testing.T) {
 func TestConditionsOfAnEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		state condition
+		state scenario.Condition
 		want  asked
 	}{
-		{"a well one takes its time", condition{}, asked{200, 100 * time.Millisecond}},
-		{"a slow one takes ten times as long", condition{Slow: 10}, asked{200, time.Second}},
-		{"a failing one fails at once", condition{Fail: 1}, asked{500, 0}},
+		{"a well one takes its time", scenario.Condition{}, asked{200, 100 * time.Millisecond}},
+		{"a slow one takes ten times as long", scenario.Condition{Slow: 10}, asked{200, time.Second}},
+		{"a failing one fails at once", scenario.Condition{Fail: 1}, asked{500, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func listening(t *testing.T) *endpoint {
 		t.Fatal(err)
 	}
 	e := newTestEndpoint(l.endpoints[0].addr)
-	if err := e.set(condition{}); err != nil {
+	if err := e.set(scenario.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -156,7 +156,7 @@ func TestGoneEndpointResetsAndRefusesUntilItIsBack(t *testing.T) {
 	if _, err := get(e, time.Minute); err != nil {
 		t.Fatalf("a well endpoint does not answer: %v", err) // and has accepted the connection before this one
 	}
-	if err := e.set(condition{Refuse: true}); err != nil {
+	if err := e.set(scenario.Condition{Refuse: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := kept.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
@@ -165,7 +165,7 @@ func TestGoneEndpointResetsAndRefusesUntilItIsBack(t *testing.T) {
 	if _, err := get(e, time.Minute); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("a new connection gives %v, want it refused", err)
 	}
-	if err := e.set(condition{}); err != nil {
+	if err := e.set(scenario.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	if status, err := get(e, time.Minute); status != http.StatusOK {
@@ -175,7 +175,7 @@ func TestGoneEndpointResetsAndRefusesUntilItIsBack(t *testing.T) {
 
 func TestHangingEndpointTakesRequestsAndLosesThem(t *testing.T) {
 	e := listening(t)
-	if err := e.set(condition{Hang: true}); err != nil {
+	if err := e.set(scenario.Condition{Hang: true}); err != nil {
 		t.Fatal(err)
 	}
 	if status, err := get(e, 300*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
@@ -183,7 +183,7 @@ func TestHangingEndpointTakesRequestsAndLosesThem(t *testing.T) {
 	}
 	var waiting sync.WaitGroup
 	waiting.Go(func() { _, _ = get(e, time.Minute) }) // lost, or answered if it comes after the change
-	if err := e.set(condition{}); err != nil {
+	if err := e.set(scenario.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	waiting.Wait() // it must not wait for ever

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // The shape of the world. Three zones are what clouds offer; three endpoints each let one fail and two remain.
@@ -122,7 +123,7 @@ type world struct {
 // apply makes the endpoints behave as the phase wants; all others are well.
 func (w *world) apply(p Phase) error {
 	for i, e := range w.endpoints {
-		var next condition
+		var next scenario.Condition
 		if e.zone == p.Zone {
 			next = conditionIn(p.Event, i%endpointsPerZone)
 		}
@@ -134,21 +135,21 @@ func (w *world) apply(p Phase) error {
 }
 
 // conditionIn gives the condition of endpoint number i of the zone that the event hits.
-func conditionIn(e Event, i int) condition {
+func conditionIn(e Event, i int) scenario.Condition {
 	switch e {
 	case Slow:
-		return condition{Slow: slowFactor}
+		return scenario.Condition{Slow: slowFactor}
 	case Failing:
 		if i < (endpointsPerZone+1)/2 {
-			return condition{Fail: 1}
+			return scenario.Condition{Fail: 1}
 		}
-		return condition{}
+		return scenario.Condition{}
 	case Gone:
-		return condition{Refuse: true}
+		return scenario.Condition{Refuse: true}
 	case Hanging:
-		return condition{Hang: true}
+		return scenario.Condition{Hang: true}
 	default:
-		return condition{}
+		return scenario.Condition{}
 	}
 }
 

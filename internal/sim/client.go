@@ -240,7 +240,7 @@ func (s *Simulation) endStream(slot uint32) {
 	s.use(v)
 	v.streams--
 	outcome := pick.Success
-	if v.lost || v.hangs {
+	if v.lost || v.fault.Hang {
 		outcome = pick.LocalError
 	}
 	x.ticket.Close(s.now, outcome)

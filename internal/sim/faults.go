@@ -50,21 +50,9 @@ func (s *Simulation) places(v *server) int {
 // befall lets a fault begin or end at an endpoint.
 func (s *Simulation) befall(id int, st *scenario.Step) {
 	v := &s.servers[id]
-	switch st.Verb {
-	case scenario.Slow:
-		v.slow = st.Factor
-	case scenario.Delay:
-		v.delay = st.Time
-	case scenario.Fail:
-		v.fails = st.Ratio
-	case scenario.Hang:
-		v.hangs = true
-	case scenario.Refuse:
-		v.refuses = true
+	v.fault.Apply(st)
+	if st.Verb == scenario.Refuse {
 		s.reset(id)
-	case scenario.Heal:
-		v.slow, v.delay, v.fails, v.hangs, v.refuses = 1, 0, 0, false, false
-	default:
 	}
 	v.grade(&s.sc.Server)
 	s.examine(id)
@@ -123,7 +111,7 @@ func (s *Simulation) sync() {
 	pods := s.cluster.Pods()
 	for id := range pods {
 		if id == len(s.servers) {
-			s.servers = append(s.servers, server{speed: 1, slow: 1, pod: fleet.Pod{Phase: pods[id].Phase}})
+			s.servers = append(s.servers, server{speed: 1, pod: fleet.Pod{Phase: pods[id].Phase}})
 			s.byAddr[pods[id].Addr] = int32(id) //nolint:gosec // an index.
 			s.place(id, &pods[id])
 			s.inherit(id)

@@ -134,7 +134,7 @@ func (s *Simulation) healthy(targets []pick.Target) []pick.Target {
 // examine begins the time after which health checks notice what has happened to an endpoint.
 func (s *Simulation) examine(id int) {
 	v := &s.servers[id]
-	dead := v.lost || v.hangs || v.refusing()
+	dead := v.lost || v.fault.Hang || v.refusing()
 	if dead == v.dead {
 		return
 	}

@@ -31,7 +31,7 @@ func newNetwork(n scenario.Network) network {
 
 // span draws how long one way between a client and an endpoint takes.
 func (s *Simulation) span(c *client, v *server) time.Duration {
-	took := s.network.half[v.ways[c.zone]] + v.delay/2
+	took := s.network.half[v.ways[c.zone]] + v.fault.Delay/2
 	if s.network.jitter > 0 {
 		return took + time.Duration(float64(took)*s.network.jitter*c.chance.ExpFloat64())
 	}

@@ -14,13 +14,8 @@ type server struct {
 	speed float64 // of its hardware; 1: usual
 	ways  []way   // from each zone that has clients
 
-	// Faults.
-	slow    float64 // factor on service times
-	fails   float64 // fraction of requests that are answered with an error
-	delay   time.Duration
-	hangs   bool
-	refuses bool // connections, by a fault
-	lost    bool // with its node
+	fault scenario.Condition
+	lost  bool // with its node
 
 	busy    int // workers
 	streams int // open ones
@@ -46,7 +41,7 @@ type server struct {
 
 // refusing tells whether connections are refused.
 func (v *server) refusing() bool {
-	return v.refuses || v.pod.Phase == fleet.Gone || v.pod.Phase == fleet.Pending
+	return v.fault.Refuse || v.pod.Phase == fleet.Gone || v.pod.Phase == fleet.Pending
 }
 
 // factor is what a service time is multiplied by now.
@@ -54,7 +49,7 @@ func (s *Simulation) factor(v *server) float64 {
 	if !v.slower && v.streams == 0 {
 		return 1
 	}
-	f := v.slow / v.speed
+	f := v.fault.Factor() / v.speed
 	if c := &s.sc.Server; v.pod.Cold && c.Cold > 1 && s.now < v.pod.ReadyAt+c.Warm {
 		left := 1 - float64(max(0, s.now-v.pod.ReadyAt))/float64(c.Warm)
 		f *= 1 + (c.Cold-1)*left
@@ -71,7 +66,7 @@ const leastLeft = 0.1
 
 // grade notes whether service times need a factor.
 func (v *server) grade(c *scenario.Server) {
-	v.slower = v.slow != v.speed || v.pod.Cold && c.Cold > 1
+	v.slower = v.fault.Factor() != v.speed || v.pod.Cold && c.Cold > 1
 }
 
 // use brings the account of used workers up to date; call it before busy or streams change.
@@ -101,14 +96,14 @@ func (s *Simulation) arrive(i uint32) {
 	case x.connects:
 		x.ticket.Connected(x.rtt)
 	}
-	if v.hangs {
+	if v.fault.Hang {
 		s.swallow(i)
 		return
 	}
 	if s.recorder.stress(s.now) {
 		v.stress++
 	}
-	if v.fails > 0 && uniform(mix(x.luck+uint64(x.tries))) < v.fails {
+	if v.fault.Fail > 0 && uniform(mix(x.luck+uint64(x.tries))) < v.fault.Fail {
 		s.reply(i, pick.ServerError)
 		return
 	}
@@ -137,7 +132,7 @@ func (s *Simulation) arrive(i uint32) {
 
 // ripen answers a poll that has waited for long enough.
 func (s *Simulation) ripen(i uint32) {
-	if v := &s.servers[s.exchanges.all[i].server]; v.lost || v.hangs {
+	if v := &s.servers[s.exchanges.all[i].server]; v.lost || v.fault.Hang {
 		s.swallow(i)
 		return
 	}
@@ -168,7 +163,7 @@ func (s *Simulation) serve(i uint32) {
 func (s *Simulation) served(i uint32) {
 	x := &s.exchanges.all[i]
 	v := &s.servers[x.server]
-	if v.lost || v.hangs {
+	if v.lost || v.fault.Hang {
 		s.swallow(i)
 	} else {
 		s.reply(i, pick.Success)

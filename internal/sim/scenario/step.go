@@ -72,7 +72,7 @@ func verbs() []verb {
 	}
 	return []verb{
 		rateVerb(factor),
-		as(factor, Slow, ofEndpoints),
+		slowVerb(factor),
 		as(wait, Delay, ofEndpoints),
 		as(ratio, Fail, ofEndpoints),
 		as(bare, Hang, ofEndpoints),
@@ -123,6 +123,19 @@ func rateVerb(factor verb) verb {
 		return factor.check(st)
 	}
 	v.only = func(st Step) Step { return Step{Factor: st.Factor, Over: st.Over} }
+	return v
+}
+
+// slowVerb has no factor of 0: work that takes no time is no work.
+func slowVerb(factor verb) verb {
+	v := factor
+	v.name, v.scope = Slow, ofEndpoints
+	v.check = func(st Step) error {
+		if st.Factor > 0 && st.Factor <= maxFactor {
+			return nil
+		}
+		return fmt.Errorf("the factor is %s: want more than 0 and at most %d", formatNumber(st.Factor), maxFactor)
+	}
 	return v
 }
 
