@@ -9,11 +9,6 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// lostUnsaid is how long a silent node is taken for a live one where the scenario does not say.
-//
-// Source: Kubernetes, kube-controller-manager, --node-monitor-grace-period: 40 s until version 1.31, 50 s from then on.
-const lostUnsaid = 40 * time.Second
-
 // cue is a change of the world at a time.
 type cue struct {
 	at time.Duration
@@ -63,11 +58,7 @@ func (p *play) cues() []cue {
 		cues = append(cues, cue{st.At, func() error { return p.act(s, st) }})
 		switch st.Verb {
 		case scenario.Lose:
-			known := p.scenario.Discovery.Lost
-			if known <= 0 {
-				known = lostUnsaid
-			}
-			tell(st.At+known, func(v *view) { p.each(st, func(i int) { v.unready[i] = s.lost[i] }) })
+			tell(st.At+p.scenario.Discovery.Lost, func(v *view) { p.each(st, func(i int) { v.unready[i] = s.lost[i] }) })
 		case scenario.Return:
 			tell(st.At, func(v *view) { p.each(st, func(i int) { v.unready[i] = false }) })
 		case scenario.Drain:

@@ -262,6 +262,19 @@ func TestAgentsHearOfALostZoneWhenTheAPIKnowsAndOfItsReturn(t *testing.T) {
 	}
 }
 
+func TestALossThatIsKnownAtOnceIsToldAtOnce(t *testing.T) {
+	sc := story(t, scenario.Step{At: time.Second, Verb: scenario.Lose, Where: scenario.Where{Zone: "a"}})
+	sc.Discovery = scenario.Discovery{}
+	p := staged(t, sc)
+	run(t, p.cues(), time.Second)
+	snapshot, _ := p.seats[0].snapshots.Load()
+	for _, e := range snapshot.Services[0].Endpoints {
+		if e.IsReady() != (e.Zone != "a") {
+			t.Errorf("endpoint %s of zone %s: ready is %v", e.Addr, e.Zone, e.IsReady())
+		}
+	}
+}
+
 func TestOnlyWeirHearsOfADrain(t *testing.T) {
 	step := scenario.Step{At: time.Second, Verb: scenario.Drain, Where: scenario.Where{Zone: "b"}, Time: time.Minute}
 	for strategy, want := range map[string]int{"Weir": 1, "Hazl": 0} {

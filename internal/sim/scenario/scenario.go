@@ -123,7 +123,7 @@ type Price struct {
 type Discovery struct {
 	Delay  time.Duration // from a change of readiness or hints to a client's new endpoints, mean
 	Jitter float64       // fraction of Delay by which clients differ, evenly
-	Lost   time.Duration // from the loss of a zone's nodes until their endpoints are not ready
+	Lost   time.Duration // from the loss of a zone's nodes until their endpoints are not ready; 0: at once
 }
 
 // Day is a daily course of all rates: multiplied by a sine between Low and High.

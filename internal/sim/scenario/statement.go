@@ -97,8 +97,11 @@ func printKeys(s *Scenario, part func(*Scenario) bool, keys []key) []string {
 	return []string{strings.Join(words, " ")}
 }
 
-// defaults gives the scenario of a file that says nothing: the model of the overflow reference, section 6.1, with one
-// round of retries' worth of settings that do nothing until retries are asked for.
+// defaults gives the scenario of a file that says nothing: a service of usual size, whose clients do not retry. Budget and
+// Backoff do nothing until retries are asked for.
+//
+// Source of Lost: Kubernetes, kube-controller-manager, --node-monitor-grace-period: 40 s until version 1.31, 50 s from
+// then on.
 func defaults() *Scenario {
 	return &Scenario{
 		Server: Server{
