@@ -25,6 +25,7 @@ type view struct {
 type state struct {
 	faults []scenario.Condition
 	lost   []bool
+	since  []time.Duration // when those that are lost were
 	view   view
 }
 
@@ -33,7 +34,10 @@ type state struct {
 // What the API says changes at once for nobody: each agent hears of it after a delay of its own.
 func (p *play) cues() []cue {
 	n := len(p.stage.endpoints)
-	s := &state{faults: make([]scenario.Condition, n), lost: make([]bool, n), view: view{unready: make([]bool, n)}}
+	s := &state{
+		faults: make([]scenario.Condition, n), lost: make([]bool, n), since: make([]time.Duration, n),
+		view: view{unready: make([]bool, n)},
+	}
 	delays := p.delays()
 	var cues []cue
 	tell := func(at time.Duration, change func(v *view)) {
@@ -58,7 +62,13 @@ func (p *play) cues() []cue {
 		cues = append(cues, cue{st.At, func() error { return p.act(s, st) }})
 		switch st.Verb {
 		case scenario.Lose:
-			tell(st.At+p.scenario.Discovery.Lost, func(v *view) { p.each(st, func(i int) { v.unready[i] = s.lost[i] }) })
+			tell(st.At+p.scenario.Discovery.Lost, func(v *view) {
+				p.each(st, func(i int) {
+					if s.lost[i] && s.since[i] == st.At { // not back, nor lost anew
+						v.unready[i] = true
+					}
+				})
+			})
 		case scenario.Return:
 			tell(st.At, func(v *view) { p.each(st, func(i int) { v.unready[i] = false }) })
 		case scenario.Drain:
@@ -100,13 +110,17 @@ func (p *play) act(s *state, st *scenario.Step) error {
 		s.faults[i].Apply(st)
 		switch st.Verb {
 		case scenario.Lose:
-			s.lost[i] = true
+			if !s.lost[i] {
+				s.lost[i], s.since[i] = true, st.At
+			}
 		case scenario.Return:
 			s.lost[i] = false
 		default:
 		}
 		next := s.faults[i]
-		next.Hang = next.Hang || s.lost[i]
+		if s.lost[i] {
+			next.Hang, next.Refuse = true, false // nobody is there who could refuse
+		}
 		if err := p.world.endpoints[i].set(next); err != nil && failed == nil {
 			failed = err
 		}

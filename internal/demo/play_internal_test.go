@@ -262,6 +262,58 @@ func TestAgentsHearOfALostZoneWhenTheAPIKnowsAndOfItsReturn(t *testing.T) {
 	}
 }
 
+func TestASecondLossIsNoticedAsLateAsTheFirst(t *testing.T) {
+	in := scenario.Where{Zone: "a"}
+	sc := story(t,
+		scenario.Step{At: 1 * time.Second, Verb: scenario.Lose, Where: in},
+		scenario.Step{At: 3 * time.Second, Verb: scenario.Return, Where: in},
+		scenario.Step{At: 4 * time.Second, Verb: scenario.Lose, Where: in},
+		scenario.Step{At: 5 * time.Second, Verb: scenario.Lose}, // zone a is lost already
+	)
+	sc.Discovery = scenario.Discovery{Lost: 4 * time.Second}
+	p := staged(t, sc)
+	cues := p.cues()
+	for _, c := range []struct {
+		at    time.Duration
+		ready int
+	}{{5 * time.Second, 4}, {8 * time.Second, 2}, {9 * time.Second, 0}} {
+		cues = run(t, cues, c.at)
+		snapshot, _ := p.seats[0].snapshots.Load()
+		ready := 0
+		for _, e := range snapshot.Services[0].Endpoints {
+			if e.IsReady() {
+				ready++
+			}
+		}
+		if ready != c.ready {
+			t.Errorf("after %v: %d endpoints are ready, want %d", c.at, ready, c.ready)
+		}
+	}
+}
+
+func TestALostEndpointSwallowsEvenIfItRefused(t *testing.T) {
+	in := scenario.Where{Zone: "a"}
+	p := staged(t, story(t,
+		scenario.Step{At: 1 * time.Second, Verb: scenario.Refuse, Where: in},
+		scenario.Step{At: 2 * time.Second, Verb: scenario.Lose, Where: in},
+		scenario.Step{At: 3 * time.Second, Verb: scenario.Return, Where: in},
+	))
+	cues := p.cues()
+	for _, c := range []struct {
+		at   time.Duration
+		want scenario.Condition
+	}{
+		{1 * time.Second, scenario.Condition{Refuse: true}},
+		{2 * time.Second, scenario.Condition{Hang: true}},
+		{3 * time.Second, scenario.Condition{Refuse: true}},
+	} {
+		cues = run(t, cues, c.at)
+		if got := *p.world.endpoints[0].state.Load(); got != c.want {
+			t.Errorf("after %v: %+v, want %+v", c.at, got, c.want)
+		}
+	}
+}
+
 func TestALossThatIsKnownAtOnceIsToldAtOnce(t *testing.T) {
 	sc := story(t, scenario.Step{At: time.Second, Verb: scenario.Lose, Where: scenario.Where{Zone: "a"}})
 	sc.Discovery = scenario.Discovery{}
