@@ -141,13 +141,11 @@ func (s *playStage) settle(sc *scenario.Scenario) {
 
 // capacity is what an endpoint can do.
 func (s *playStage) capacity(i int) capacity {
-	c := capacity{Concurrency: s.server.Workers, Queue: s.server.Queue, Service: s.server.Service, Speed: 1}
-	for _, v := range s.server.Speeds {
-		if s.endpoints[i].isMeant(v.Where) {
-			c.Speed = v.Factor
-		}
+	e := &s.endpoints[i]
+	return capacity{
+		Concurrency: s.server.Workers, Queue: s.server.Queue, Service: s.server.Service,
+		Speed: s.server.Speed(e.Zone, e.Cluster, e.place, e.count),
 	}
-	return c
 }
 
 // seats gives each client an agent that balances as the player does.

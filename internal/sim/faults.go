@@ -150,11 +150,8 @@ func (s *Simulation) place(id int, pod *fleet.Pod) {
 		}
 	}
 	v.speed = 1
-	for i := range s.sc.Server.Speeds {
-		sp := &s.sc.Server.Speeds[i]
-		if sp.Where.Has(pod.Zone, pod.Cluster, pod.Place, max(s.places(v), pod.Place)) {
-			v.speed = sp.Factor
-		}
+	if len(s.sc.Server.Speeds) > 0 { // who counts places looks at every endpoint
+		v.speed = s.sc.Server.Speed(pod.Zone, pod.Cluster, pod.Place, max(s.places(v), pod.Place))
 	}
 }
 
@@ -166,7 +163,7 @@ func (s *Simulation) inherit(id int) {
 		if st.At > s.now || st.At == s.now && s.now == 0 {
 			break
 		}
-		if st.Where.First == 0 && st.Where.Part == 0 && st.Verb != scenario.Rate && st.Verb != scenario.Drain &&
+		if st.Where.IsWhole() && st.Verb != scenario.Rate && st.Verb != scenario.Drain &&
 			s.isMeant(&s.servers[id], &st.Where) {
 			s.befall(id, st)
 		}

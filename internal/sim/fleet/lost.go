@@ -51,9 +51,9 @@ func (f *Fleet) isKnownLost(name topology.Zone) bool {
 	return z != nil && z.loss.isKnown
 }
 
-// isWhole tells whether where names all of a zone's own nodes, and not some endpoints.
-func isWhole(where scenario.Where) bool {
-	return where.Cluster == "" && where.First == 0 && where.Last == 0 && (where.Part <= 0 || where.Part >= 1)
+// isMeant tells whether where names all nodes of the zone, and not some endpoints.
+func (z *zone) isMeant(where scenario.Where) bool {
+	return where.IsWhole() && where.Cluster == "" && (where.Zone == "" || where.Zone == z.name)
 }
 
 // lose cuts off the pods that are meant; with a whole zone, its nodes too.
@@ -66,7 +66,7 @@ func (f *Fleet) lose(where scenario.Where) {
 		}
 	}
 	for i := range f.zones {
-		if z := &f.zones[i]; isWhole(where) && (where.Zone == "" || where.Zone == z.name) {
+		if z := &f.zones[i]; z.isMeant(where) {
 			z.loss.begin(known)
 		}
 	}
@@ -81,7 +81,7 @@ func (f *Fleet) giveBack(where scenario.Where) {
 		}
 	}
 	for i := range f.zones {
-		if z := &f.zones[i]; z.loss.isLost && isWhole(where) && (where.Zone == "" || where.Zone == z.name) {
+		if z := &f.zones[i]; z.loss.isLost && z.isMeant(where) {
 			z.loss = loss{}
 			f.told()
 		}

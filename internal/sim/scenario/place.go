@@ -16,17 +16,17 @@ func (v *validator) scope(sc scope, w Where) error {
 	case ofEndpoints:
 		return v.where(w)
 	case ofZones:
-		if !w.isWhole() {
+		if !w.IsWhole() {
 			return fmt.Errorf("place %s: this verb is about whole zones; leave %s out", w, w.numbers())
 		}
 		return v.where(w)
 	case ofOneZone:
-		if w.Zone == "" || !w.isWhole() {
+		if w.Zone == "" || !w.IsWhole() {
 			return fmt.Errorf("place %s: want one whole zone, as in a or a@west", w)
 		}
 		return v.placeForPods(w)
 	case ofHomeZone:
-		if w.Zone == "" || w.Cluster != "" || !w.isWhole() {
+		if w.Zone == "" || w.Cluster != "" || !w.IsWhole() {
 			return fmt.Errorf("place %s: want one whole zone of the clients' own cluster, as in a", w)
 		}
 		return v.where(w)
@@ -41,7 +41,7 @@ func (w Where) numbers() string {
 }
 
 func (v *validator) clientZone(w Where) error {
-	if w.Cluster != "" || !w.isWhole() {
+	if w.Cluster != "" || !w.IsWhole() {
 		return fmt.Errorf("place %s: want the clients of a zone, as in a, or *", w)
 	}
 	if w.Zone != "" && v.s.clientsOf(w.Zone) == nil {

@@ -34,11 +34,11 @@ func (w Where) Has(zone topology.Zone, cluster string, place, count int) bool {
 // HasClients tells whether the clients of a zone are meant; all clients are in their own cluster.
 func (w Where) HasClients(zone topology.Zone) bool { return w.Zone == "" || w.Zone == zone }
 
+// IsWhole tells whether the place is meant as a whole, and not by numbers or a part of its endpoints.
+func (w Where) IsWhole() bool { return w.First == 0 && w.Last == 0 && w.Part == 0 }
+
 // upTo gives the number of the last endpoint of count that Part means.
 func (w Where) upTo(count int) int { return int(math.Ceil(w.Part*float64(count) - almost)) }
-
-// isWhole tells whether all endpoints of the place are meant.
-func (w Where) isWhole() bool { return w.First == 0 && w.Last == 0 && w.Part == 0 }
 
 // String gives the place as steps have it: *, ZONE, @CLUSTER or ZONE@CLUSTER, and after it /N, /N-M or /P%.
 func (w Where) String() string {
