@@ -10,7 +10,6 @@ const (
 	ofPool                       // a client's choices
 	ofWays                       // a client's network and pauses
 	ofDiscovery                  // when a client learns
-	ofFleet
 )
 
 // generator gives an actor's own generator.

@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -94,7 +93,7 @@ func New(o Options) (*Simulation, error) {
 		network: newNetwork(sc.Network),
 		byAddr:  make(map[netip.Addr]int32), recorder: newRecorder(sc),
 	}
-	s.cluster = fleet.New(sc, rand.New(generator(o.Seed, ofFleet, 0))) //nolint:gosec // not for secrets.
+	s.cluster = fleet.New(sc)
 	s.port = portOf(sc)
 	s.settle()
 	s.sync()

@@ -54,7 +54,7 @@ func TestTheNumberOfPodsFollowsTheFormula(t *testing.T) {
 	} {
 		sc := autoscaled(t, fmt.Sprintf("service web; endpoints a:%d", c.pods))
 		sc.Autoscale.Target = c.target
-		f := fleet.New(sc, nil)
+		f := fleet.New(sc)
 		f.Step(15*s, always(c.actual))
 		if got := active(f); got != c.want {
 			t.Errorf("%d pods at %g of %g: %d pods, want %d", c.pods, c.actual, c.target, got, c.want)
@@ -76,7 +76,7 @@ func TestTheNumberOfPodsStaysWithinItsBounds(t *testing.T) {
 	} {
 		sc := autoscaled(t, fmt.Sprintf("service web; endpoints a:%d", c.pods))
 		sc.Autoscale.Min, sc.Autoscale.Max = c.least, c.most
-		f := fleet.New(sc, nil)
+		f := fleet.New(sc)
 		f.Step(15*s, always(c.actual))
 		if got := active(f); got != c.want {
 			t.Errorf("%d pods between %d and %d at %g: %d pods, want %d", c.pods, c.least, c.most, c.actual, got, c.want)
@@ -113,7 +113,7 @@ func TestNobodyScalesWithinTheTolerance(t *testing.T) {
 func TestTheWorkOfAPodCountsOverTheWindow(t *testing.T) {
 	sc := autoscaled(t, "service web; endpoints a:10")
 	sc.Autoscale.Window, sc.Autoscale.Max = 60*s, 30
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	for now := 5 * s; now <= 60*s; now += 5 * s {
 		busy := 0.5
 		if now > 45*s {
@@ -153,7 +153,7 @@ func TestTheHighestRecommendationHoldsAgainstScalingDown(t *testing.T) {
 
 func TestPodsThatAreNotReadyDampScalingUp(t *testing.T) {
 	sc := autoscaled(t, "service web; endpoints a:4 a:4!")
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	f.Step(15*s, always(1)) // 4 pods at twice the target, 4 count as idle: the ratio is 1
 	if got := active(f); got != 8 {
 		t.Errorf("%d pods, want 8", got)
@@ -191,7 +191,7 @@ func TestPodsOfALostZoneDampScaling(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sc := autoscaled(t, "service web; endpoints a:4 b:4 c:4")
 			sc.Discovery.Lost = 40 * s
-			f := fleet.New(sc, nil)
+			f := fleet.New(sc)
 			f.Command(s, scenario.Step{Verb: scenario.Lose, Where: scenario.Where{Zone: "b"}})
 			f.Step(15*s, func(id int) float64 {
 				if f.Lost(id) {
@@ -231,7 +231,7 @@ func TestPodsAreSpreadOverZones(t *testing.T) {
 
 func TestPodsGoFromTheFullestZoneTheYoungestFirst(t *testing.T) {
 	sc := autoscaled(t, "service web; endpoints a:3 b:4 c:3")
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	f.Step(15*s, always(0.3)) // 6
 	var stay []int
 	for _, p := range f.Pods() {
@@ -246,7 +246,7 @@ func TestPodsGoFromTheFullestZoneTheYoungestFirst(t *testing.T) {
 
 func TestPodsThatAreNotReadyGoFirst(t *testing.T) {
 	sc := autoscaled(t, "nodes a:4 b:4; service web; endpoints a:4 b:2")
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	f.Command(s, scenario.Step{Verb: scenario.Lose, Where: scenario.Where{Zone: "b"}})
 	f.Step(2*s, always(0.16))
 	f.Command(8*s, scenario.Step{Verb: scenario.Scale, Where: scenario.Where{Zone: "a"}, Count: 5})

@@ -8,7 +8,6 @@ package fleet
 
 import (
 	"math"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -84,9 +83,8 @@ type state struct {
 	usage       usage
 }
 
-// New makes the fleet of sc's world at time zero. The generator is for start-up times that vary, of which the scenario has
-// none: nothing is drawn from it, and nil will do.
-func New(sc *scenario.Scenario, _ *rand.Rand) *Fleet {
+// New makes the fleet of sc's world at time zero. Nothing about it is random.
+func New(sc *scenario.Scenario) *Fleet {
 	f := &Fleet{sc: sc, world: sc.World.Services[0], isStale: true}
 	f.addrs = newAddresses(f.world.Endpoints)
 	f.zones = zonesOf(&sc.World)

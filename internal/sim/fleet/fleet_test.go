@@ -37,7 +37,7 @@ func story(t *testing.T, world string) *scenario.Scenario {
 // play runs a fleet event by event and writes a line whenever pods, nodes or the API changed, each line only once.
 func play(t *testing.T, sc *scenario.Scenario, busy func(now time.Duration, id int) float64) string {
 	t.Helper()
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	times, states := []time.Duration{0}, []string{line(f)}
 	note := func(now time.Duration) {
 		if times[len(times)-1] == now {
@@ -136,7 +136,7 @@ func check(t *testing.T, want, got string) {
 
 func TestTheWorldsPodsAreThereFromTheStart(t *testing.T) {
 	sc := story(t, "service web; endpoints a:2 b:1! b:1~ a:1 a:1{cluster=west} 10.9.9.9=b:1?")
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	var got []string
 	for _, p := range f.Pods() {
 		got = append(got, fmt.Sprintf("%d %s %s/%s%d phase=%d cold=%t", p.ID, p.Addr, p.Cluster, p.Zone, p.Place, p.Phase, p.Cold))
@@ -204,7 +204,7 @@ func TestAZoneGetsTheCountItIsScaledTo(t *testing.T) {
 func TestALostZoneIsFoundLaterAndComesBackAtOnce(t *testing.T) {
 	sc := story(t, world)
 	sc.Discovery.Lost = 12 * s
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	where := scenario.Where{Zone: "b"}
 	api := func() string { snapshot := f.Snapshot(); return strings.ReplaceAll(snapshot.String(), "\n", "; ") }
 	f.Command(30*s, scenario.Step{Verb: scenario.Lose, Where: where})

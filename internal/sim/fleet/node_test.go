@@ -47,7 +47,7 @@ func TestPodsWithoutRoomWaitForANode(t *testing.T) {
 		20s a2+3 b1
 		50s a4+1 b1`, play(t, sc, idle))
 
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	check(t, "eu/a:8 b:2 | a-1 b-1", nodes(f))
 	f.Command(10*s, sc.Steps[0])
 	check(t, "eu/a:8 b:2 | a-1 b-1 a-1", nodes(f))
@@ -69,7 +69,7 @@ func TestThePodsOfTheWorldAreOnItsNodes(t *testing.T) {
 		{"neither on control planes nor on broken nodes", "nodes a:4^ a:4! a:4; service web; endpoints a:2", "a:4^ a:4! a:4 | a-3 a-3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			check(t, c.want, nodes(fleet.New(pooled(t, c.world), nil)))
+			check(t, c.want, nodes(fleet.New(pooled(t, c.world))))
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestAnEmptyNodeGoes(t *testing.T) {
 	sc := pooled(t, "nodes a:4 b:4x3; service web; endpoints a:2 b:2")
 	sc.NodePools.Idle = 60 * s
 	sc.NodePools.Max = 9
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	f.Command(10*s, scale(0, "a", 4))
 	f.Step(40*s, nil)
 	check(t, "a:4x2 b:4x3 | a-1 a-1 b-1 b-1 a-2 a-2", nodes(f))
@@ -133,7 +133,7 @@ func TestANewNodeIsLikeTheFirstOfItsZone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sc := pooled(t, c.world)
 			sc.NodePools.Max = 9
-			f := fleet.New(sc, nil)
+			f := fleet.New(sc)
 			f.Command(s, scale(0, c.zone, c.count))
 			f.Step(31*s, nil)
 			got, _, _ := strings.Cut(nodes(f), " |")
@@ -160,18 +160,18 @@ func TestALostZoneBootsNoNode(t *testing.T) {
 
 func TestPodsWithoutNodePoolsAreOnNodesIfTheWorldsAre(t *testing.T) {
 	sc := story(t, "nodes a:4x2 b:4; service web; endpoints a:2@a-1 b:1@b-1")
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	f.Command(s, scale(0, "a", 4))
 	f.Command(s, scenario.Step{Verb: scenario.Rollout, Where: where("b"), Count: 1})
 	check(t, "a:4x2 b:4 | a-1 a-1 b-1 a-2 a-2 b-1", nodes(f))
-	f = fleet.New(story(t, "nodes a:4x2 b:4; service web; endpoints a:2"), nil)
+	f = fleet.New(story(t, "nodes a:4x2 b:4; service web; endpoints a:2"))
 	f.Command(s, scale(0, "a", 4))
 	check(t, "a:4x2 b:4 |", nodes(f))
 }
 
 func TestTheAPISaysWhichPodsThereAre(t *testing.T) {
 	sc := pooled(t, "nodes a:4; service web; endpoints a:1@a-1>a{pod=shop/web-0}")
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	endpoints := func() string {
 		snapshot := f.Snapshot()
 		text := snapshot.String()
@@ -188,14 +188,14 @@ func TestTheAPISaysWhichPodsThereAre(t *testing.T) {
 }
 
 func TestTheFirstPodAnswersWhereTheServiceDoes(t *testing.T) {
-	f := fleet.New(story(t, "nodes a:4; service web port=http:80 ip=10.96.0.1; endpoints b:1{cluster=west}"), nil)
+	f := fleet.New(story(t, "nodes a:4; service web port=http:80 ip=10.96.0.1; endpoints b:1{cluster=west}"))
 	f.Command(s, scale(0, "a", 1))
 	snapshot := f.Snapshot()
 	check(t, "b:1{cluster=west,ports=http:80} a:1!{ports=http:80}", topology.FormatEndpoints(snapshot.Services[0].Endpoints))
 }
 
 func TestTheSnapshotIsTheSameUntilTheAPISaysSomethingElse(t *testing.T) {
-	f := fleet.New(story(t, world), nil)
+	f := fleet.New(story(t, world))
 	before := f.Snapshot()
 	if f.Step(100*s, nil) {
 		t.Error("Step tells of a change where there is none")

@@ -24,9 +24,9 @@ func TestWhateverHappensTheFleetIsSound(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		w := watcher{t: t, seed: seed, sc: sc, f: fleet.New(sc, nil)}
+		w := watcher{t: t, seed: seed, sc: sc, f: fleet.New(sc)}
 		first := w.run(rand.New(rand.NewPCG(seed, 2)))
-		again := watcher{t: t, seed: seed, sc: sc, f: fleet.New(sc, rand.New(rand.NewPCG(9, 9)))}
+		again := watcher{t: t, seed: seed, sc: sc, f: fleet.New(sc)}
 		if second := again.run(rand.New(rand.NewPCG(seed, 2))); first != second {
 			t.Errorf("seed %d: two runs differ", seed)
 		}
@@ -212,7 +212,7 @@ func TestARolloutNeverTakesCapacityAway(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		a, b := 1+random.IntN(8), 1+random.IntN(8)
 		sc := story(t, fmt.Sprintf("service web; endpoints a:%d b:%d", a, b))
-		f := fleet.New(sc, nil)
+		f := fleet.New(sc)
 		f.Command(s, scenario.Step{Verb: scenario.Rollout, Count: 1 + random.IntN(5)})
 		for f.Next() < time.Hour {
 			f.Step(f.Next(), nil)

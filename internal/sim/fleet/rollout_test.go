@@ -15,7 +15,7 @@ func rollout(at time.Duration, zone string, count int) scenario.Step {
 
 func TestANewPodTakesThePlaceOfTheOldOne(t *testing.T) {
 	sc := story(t, "service web; endpoints a:2 b:2")
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	f.Command(s, scenario.Step{Verb: scenario.Rollout, Count: 3})
 	for f.Next() < time.Hour {
 		f.Step(f.Next(), nil)
@@ -46,7 +46,7 @@ func TestPartOfAZoneIsReplaced(t *testing.T) {
 		{scenario.Where{Cluster: "west"}, "[]"},
 		{scenario.Where{}, "[1 2 3 4 5]"},
 	} {
-		f := fleet.New(story(t, "service web; endpoints a:5 a:2{cluster=west}"), nil)
+		f := fleet.New(story(t, "service web; endpoints a:5 a:2{cluster=west}"))
 		f.Command(s, scenario.Step{Verb: scenario.Rollout, Where: c.where, Count: 10})
 		places := []int{}
 		for _, p := range f.Pods() {
@@ -78,7 +78,7 @@ func TestPodsThatStartAtOnceAreReplacedAtOnce(t *testing.T) {
 	sc.Server.Start, sc.Server.Drain = 0, 0
 	sc.Length = 20 * s
 	sc.Steps = []scenario.Step{rollout(10*s, "a", 1)}
-	f := fleet.New(sc, nil)
+	f := fleet.New(sc)
 	f.Command(10*s, sc.Steps[0])
 	f.Step(10*s, nil)
 	if got := len(f.Pods()); got != 8 || line(f) != "a4" {
