@@ -31,10 +31,11 @@ type Comparison struct {
 	Measured  float64 `json:"measured"`
 	Simulated float64 `json:"simulated"`
 	Spread    float64 `json:"spread"` // standard deviation between the simulated seeds
-	// Difference is (measured − simulated) / simulated.
-	Difference float64 `json:"difference"`
-	Allowed    float64 `json:"allowed,omitempty"` // of the difference's size; 0: shown, not judged
-	Agrees     bool    `json:"agrees"`
+	// Difference is (measured − simulated) / simulated; nil where nothing was simulated, or 0 and something was measured:
+	// no finite number says that.
+	Difference *float64 `json:"difference"`
+	Allowed    float64  `json:"allowed,omitempty"` // of the difference's size; 0: shown, not judged
+	Agrees     bool     `json:"agrees"`
 	unit       unit
 }
 
@@ -89,14 +90,24 @@ func Agree(measured *sim.Result, simulated []*sim.Result) Agreement {
 		}
 		c.Allowed = f.allowed
 		c.Simulated, c.Spread = spread(simulated, f.of)
-		if c.Measured != c.Simulated {
-			c.Difference = (c.Measured - c.Simulated) / c.Simulated // of nothing: infinite, and no agreement
-		}
-		c.Agrees = f.allowed == 0 || math.Abs(c.Difference) <= f.allowed
+		c.Difference = relative(c.Measured, c.Simulated)
+		c.Agrees = f.allowed == 0 || c.Difference != nil && math.Abs(*c.Difference) <= f.allowed
 		a.Agrees = a.Agrees && c.Agrees
 		a.Rows = append(a.Rows, c)
 	}
 	return a
+}
+
+// relative gives the difference of measured from simulated, in parts of that; nil when it is infinite.
+func relative(measured, simulated float64) *float64 {
+	difference := 0.0
+	if measured != simulated {
+		if simulated == 0 {
+			return nil
+		}
+		difference = (measured - simulated) / simulated
+	}
+	return &difference
 }
 
 // spread gives mean and standard deviation over the runs.
@@ -172,7 +183,12 @@ func (c *Comparison) print(x float64) string {
 	}
 }
 
-func (c *Comparison) difference() string { return fmt.Sprintf("%+.1f %%", c.Difference*100) }
+func (c *Comparison) difference() string {
+	if c.Difference == nil {
+		return "of nothing"
+	}
+	return fmt.Sprintf("%+.1f %%", *c.Difference*100)
+}
 
 func (c *Comparison) verdict() string {
 	switch {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,26 @@ func TestAgreementIsWithinATenthOfSharesAndAQuarterOfP99(t *testing.T) {
 		if a := Agree(c.measured, simulated); a.Agrees != c.want {
 			t.Errorf("%s: agrees is %v:\n%s", c.name, a.Agrees, joined(a.Lines()))
 		}
+	}
+}
+
+func TestWhatIsMeasuredOfNothingSimulatedDisagreesAndIsValidJSON(t *testing.T) {
+	a := Agree(told(0.1, 0.99, time.Millisecond), []*sim.Result{told(0, 0.99, time.Millisecond)})
+	if a.Agrees {
+		t.Error("10 % in zone agree with none")
+	}
+	if !strings.Contains(joined(a.Lines()), "of nothing") {
+		t.Errorf("the table does not say so:\n%s", joined(a.Lines()))
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `"measured":0.1,"simulated":0,"spread":0,"difference":null,`; !strings.Contains(string(text), want) {
+		t.Errorf("the data is %s, want %s in it", text, want)
+	}
+	if a := Agree(told(0, 0.99, time.Millisecond), []*sim.Result{told(0, 0.99, time.Millisecond)}); !a.Agrees {
+		t.Error("nothing does not agree with nothing")
 	}
 }
 
