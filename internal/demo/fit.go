@@ -85,7 +85,7 @@ func cutShort(sc *scenario.Scenario, o FitOptions) {
 	moved := func(at time.Duration) (time.Duration, bool) {
 		switch {
 		case at >= sc.Stress.To:
-			return at - sc.Stress.To + end, at-sc.Stress.To+end <= length
+			return at - sc.Stress.To + end, at-sc.Stress.To+end < length
 		case at >= sc.Stress.From:
 			return at - sc.Stress.From + begin, at-sc.Stress.From+begin < end
 		default:

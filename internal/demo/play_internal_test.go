@@ -439,6 +439,11 @@ func TestFitKeepsTheStoryAndCutsTheTimeAroundIt(t *testing.T) {
 	if sc.Clients[0].Rate != 40 || sc.Steps[0].At != 40*time.Second {
 		t.Error("the scenario itself was changed")
 	}
+	sc.Steps[2].At = 100 * time.Second // just when what is left would be over
+	if fitted := Fit(sc, FitOptions{}); fitted.Length != sc.Length || fitted.Stress != sc.Stress {
+		t.Errorf("the last step is cut off: %v, %v", fitted.Length, fitted.Stress)
+	}
+	sc.Steps[2].At = 90 * time.Second
 	sc.Steps[1].At = 80 * time.Second // beyond what would be left of the stress
 	if fitted := Fit(sc, FitOptions{}); fitted.Length != sc.Length || fitted.Stress != sc.Stress {
 		t.Errorf("a step of the story is cut off: %v, %v", fitted.Length, fitted.Stress)
