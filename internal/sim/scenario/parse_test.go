@@ -329,6 +329,7 @@ func TestSingleMistakesAreRefused(t *testing.T) {
 		{head + "-- steps --\n30s slow @ x2", `9: steps.slow: bad place "@": want the name of a cluster after @, as in @west or a@west`},
 		{head + "-- steps --\n30s slow @west x2", "9: steps.slow: place @west has no endpoints: the world has the clusters none"},
 		{head + "-- steps --\n30s slow a x2000", "9: steps.slow: the factor is 2000: want more than 0 and at most 1000"},
+		{head + "-- steps --\n" + strings.Repeat("30s slow z x2\n", 10_001), "8: steps: there are 10001: 10000 are the most"},
 		{head + "-- steps --\n30s slow a x0", "9: steps.slow: the factor is 0: want more than 0 and at most 1000"},
 		{head + "-- steps --\n30s rate a x2000", "9: steps.rate: the factor is 2000: want 0 to 1000"},
 		{head + "-- steps --\n30s fail a 1.5", "9: steps.fail: the fraction is 1.5: want 0 to 1"},
@@ -446,4 +447,15 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q printed as %q, then as %q", text, printed, second)
 		}
 	})
+}
+
+func TestStepsMayNameEndpointsThatOtherStepsMake(t *testing.T) {
+	text := strings.Replace(head, "service", "nodes c:4x2\nservice", 1) + "-- steps --\n20s scale c 9\n30s slow */9 x2\n40s hang c/9\n"
+	if got := len(parse(t, text).Steps); got != 3 {
+		t.Errorf("%d steps, want 3", got)
+	}
+	_, err := scenario.Parse("", []byte(strings.Replace(text, "*/9", "*/10", 1)))
+	if err == nil || !strings.Contains(err.Error(), "the zone never has more than 9") {
+		t.Errorf("a tenth endpoint: %v", err)
+	}
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,14 +68,11 @@ func (v *validator) where(w Where) error {
 		return err
 	}
 	most := 0
-	for g := range v.endpoints {
-		whole := Where{Zone: w.Zone, Cluster: w.Cluster}
+	whole := Where{Zone: w.Zone, Cluster: w.Cluster}
+	for g, n := range v.most {
 		if whole.Has(g.zone, g.cluster, 1, 1) {
-			most = max(most, v.most(g))
+			most = max(most, n)
 		}
-	}
-	if w.Zone != "" {
-		most = max(most, v.most(group{w.Zone, w.Cluster}))
 	}
 	if most == 0 {
 		return fmt.Errorf("place %s has no endpoints: %s", w, v.hint(w))
@@ -95,18 +93,22 @@ func (w Where) check() error {
 	return nil
 }
 
-// most is how many endpoints a zone can have in the run: those of the world, or as many as steps and autoscaling make.
-func (v *validator) most(g group) int {
-	most := v.endpoints[g]
-	for _, st := range v.s.Steps {
-		if st.Verb == Scale && st.Where.Zone == g.zone && st.Where.Cluster == g.cluster {
-			most = max(most, st.Count)
+// countMost finds how many endpoints each zone can have in the run: those of the world, or as many as steps and
+// autoscaling make.
+func (v *validator) countMost() {
+	v.most = maps.Clone(v.endpoints)
+	for i := range v.s.Steps {
+		if st := &v.s.Steps[i]; st.Verb == Scale {
+			g := group{st.Where.Zone, st.Where.Cluster}
+			v.most[g] = max(v.most[g], st.Count)
 		}
 	}
-	if v.s.Autoscale != nil && g.cluster == "" && slices.Contains(v.zones, g.zone) {
-		most = max(most, v.s.Autoscale.Max)
+	if v.s.Autoscale != nil {
+		for _, zone := range v.zones {
+			g := group{zone: zone}
+			v.most[g] = max(v.most[g], v.s.Autoscale.Max)
+		}
 	}
-	return most
 }
 
 // hint says what a place without endpoints may have meant.

@@ -28,6 +28,7 @@ type validator struct {
 	errs   []*Error
 
 	endpoints map[group]int // ready at the beginning
+	most      map[group]int // at any time
 	zones     []topology.Zone
 }
 
@@ -107,6 +108,7 @@ func (v *validator) world() {
 	for i := range svc.Endpoints {
 		v.endpoints[group{svc.Endpoints[i].Zone, svc.Endpoints[i].Cluster}]++
 	}
+	v.countMost()
 	v.eachEndpoint(svc)
 }
 
@@ -348,6 +350,7 @@ func (v *validator) affected() {
 func (v *validator) steps() {
 	if n := len(v.s.Steps); n > maxSteps {
 		v.refuse(stepsSection, "there are %d: %d are the most", n, maxSteps)
+		return
 	}
 	previous := time.Duration(0)
 	for _, st := range v.s.Steps {
