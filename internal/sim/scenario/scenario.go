@@ -59,7 +59,7 @@ const (
 	Constant    Kind = "constant"
 	Exponential Kind = "exponential"
 	Lognormal   Kind = "lognormal" // by mean and coefficient of variation
-	Bimodal     Kind = "bimodal"   // most requests take Mean×Low, the fraction Heavy of them Factor times that; the mean is Mean
+	Bimodal     Kind = "bimodal"   // the fraction Heavy of requests takes Factor times what the others take; the mean is Mean
 )
 
 // Distribution is how long a request takes a worker.
