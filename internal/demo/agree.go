@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-lb/weir/internal/grid"
 	"github.com/weir-lb/weir/internal/sim"
 )
 
@@ -127,27 +128,26 @@ func spread(runs []*sim.Result, of func(*sim.Result) float64) (mean, deviation f
 
 // Lines renders the agreement as a table for a terminal.
 func (a *Agreement) Lines() []string {
-	var g grid
-	title := text(a.Scenario + ", " + a.Contender)
+	g := numbers(5)
+	title := grid.Text(a.Scenario + ", " + a.Contender)
 	if a.Seeds == 0 {
-		g.add(title, text("sockets"))
+		g.Add(title, grid.Text("sockets"))
 		for i := range a.Rows {
-			g.add(text(a.Rows[i].Measure), text(a.Rows[i].print(a.Rows[i].Measured)))
+			g.Add(grid.Text(a.Rows[i].Measure), grid.Text(a.Rows[i].print(a.Rows[i].Measured)))
 		}
-		return append(g.lines(0, painter{}), "", fmt.Sprintf("%d requests on sockets", a.Requests))
+		return append(g.Lines(0, grid.Painter{}), "", fmt.Sprintf("%d requests on sockets", a.Requests))
 	}
-	g.left = map[int]bool{5: true}
-	g.add(title, text("sockets"), text("simulated"), text("spread"), text("difference"), text(""))
+	g.Add(title, grid.Text("sockets"), grid.Text("simulated"), grid.Text("spread"), grid.Text("difference"), grid.Text(""))
 	for i := range a.Rows {
 		c := &a.Rows[i]
-		g.add(text(c.Measure), text(c.print(c.Measured)), text(c.print(c.Simulated)), text(c.print(c.Spread)),
-			text(c.difference()), text(c.verdict()))
+		g.Add(grid.Text(c.Measure), grid.Text(c.print(c.Measured)), grid.Text(c.print(c.Simulated)), grid.Text(c.print(c.Spread)),
+			grid.Text(c.difference()), grid.Text(c.verdict()))
 	}
 	end := "sockets and simulator agree"
 	if !a.Agrees {
 		end = "sockets and simulator do not agree"
 	}
-	return append(g.lines(0, painter{}), "",
+	return append(g.Lines(0, grid.Painter{}), "",
 		fmt.Sprintf("%s: %d requests on sockets, %d simulated seeds", end, a.Requests, a.Seeds))
 }
 

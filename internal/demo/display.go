@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // How often a viewer sees something new: four times a second reads as movement on a terminal; a log wants one line.
@@ -20,7 +22,7 @@ const (
 type Display struct {
 	out     io.Writer
 	width   func() int // of the terminal; nil: not a terminal
-	painter painter
+	painter grid.Painter
 	drawn   int           // lines of the frame that stands on the terminal
 	shown   time.Duration // when the last plain line was printed
 }
@@ -37,7 +39,7 @@ func NewDisplay(f *os.File) *Display {
 			}
 			return width
 		}
-		d.painter.colour = os.Getenv("NO_COLOR") == ""
+		d.painter.Colour = os.Getenv("NO_COLOR") == ""
 	}
 	return d
 }
@@ -62,7 +64,7 @@ func (d *Display) showLine(text string, elapsed time.Duration) {
 	switch {
 	case d.out == nil:
 	case d.width != nil:
-		d.redraw([]string{cut(text, d.width()-1)})
+		d.redraw([]string{grid.Cut(text, d.width()-1)})
 	case elapsed-d.shown >= lineEvery-liveEvery/2:
 		d.shown = elapsed
 		d.write(text + "\n")

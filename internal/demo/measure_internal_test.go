@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/golden"
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // seenAt is the moment of a scripted sample, in milliseconds since the run began.
@@ -54,7 +55,7 @@ func TestReportOfAZoneThatSpillsAndReturns(t *testing.T) {
 		feed(r, 5000, 8000, 0)
 		r.record(sample{due: 7 * time.Second, sent: 7120 * time.Millisecond, done: 7140 * time.Millisecond})
 	})
-	golden.Check(t, "summary.txt", joined(summary(&report, painter{})))
+	golden.Check(t, "summary.txt", joined(summary(&report, grid.Painter{})))
 }
 
 func TestSpillAndReturnAreDated(t *testing.T) {

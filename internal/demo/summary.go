@@ -3,6 +3,8 @@ package demo
 import (
 	"fmt"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // stallLimit is what a machine may be late by without being blamed for it: as long as an agent takes from one decision to
@@ -10,23 +12,23 @@ import (
 const stallLimit = Millis(100)
 
 // summary renders the table by phase, then the checks.
-func summary(r *Report, p painter) []string {
-	var g grid
-	g.add(text("phase"), text("rate/s"), text("in zone"), text("spill"), text("success"), text("p50"), text("p99"),
-		text("cost"), text("stall"), text("to spill"), text("to return"))
+func summary(r *Report, p grid.Painter) []string {
+	g := numbers()
+	g.Add(grid.Text("phase"), grid.Text("rate/s"), grid.Text("in zone"), grid.Text("spill"), grid.Text("success"), grid.Text("p50"), grid.Text("p99"),
+		grid.Text("cost"), grid.Text("stall"), grid.Text("to spill"), grid.Text("to return"))
 	for i := range r.Phases {
 		phase := &r.Phases[i]
-		g.add(append(figureCells(phase.Title, &phase.All), timeCells(phase)...)...)
+		g.Add(append(figureCells(phase.Title, &phase.All), timeCells(phase)...)...)
 		if phase.Hit != nil {
-			g.add(figureCells("  clients in "+string(phase.Zone), phase.Hit)...)
+			g.Add(figureCells("  clients in "+string(phase.Zone), phase.Hit)...)
 		}
 	}
-	g.add(figureCells("whole script", &r.Total)...)
-	lines := append([]string{heading(r)}, g.lines(0, p)...)
+	g.Add(figureCells("whole script", &r.Total)...)
+	lines := append([]string{heading(r)}, g.Lines(0, p)...)
 	lines = append(lines, "not answered well: "+r.Total.Errors.String())
 	if r.Total.Stall > stallLimit {
-		lines = append(lines, p.paint(cell{fmt.Sprintf("this machine was busy otherwise: requests were sent up to %s after "+
-			"they were due, and every figure suffers from it", r.Total.Stall), yellow}))
+		lines = append(lines, p.Paint(grid.Cell{Text: fmt.Sprintf("this machine was busy otherwise: requests were sent up to %s after "+
+			"they were due, and every figure suffers from it", r.Total.Stall), Tone: grid.Yellow}))
 	}
 	return append(append(lines, ""), verdict(r, p)...)
 }
@@ -42,20 +44,20 @@ func heading(r *Report) string {
 	return h
 }
 
-func figureCells(title string, f *Figures) []cell {
-	return []cell{
-		text(title), text(fmt.Sprintf("%.0f", f.Rate)), text(percent(f.InZone, 1)), text(rounded(f.Spill)),
-		{percent(f.Success, 2), successStyle(f.Success)},
-		text(f.P50.String()), text(f.P99.String()),
-		text(fmt.Sprintf("%.2f", f.Cost)), text(f.Stall.String()),
+func figureCells(title string, f *Figures) []grid.Cell {
+	return []grid.Cell{
+		grid.Text(title), grid.Text(fmt.Sprintf("%.0f", f.Rate)), grid.Text(percent(f.InZone, 1)), grid.Text(rounded(f.Spill)),
+		{Text: percent(f.Success, 2), Tone: successTone(f.Success)},
+		grid.Text(f.P50.String()), grid.Text(f.P99.String()),
+		grid.Text(fmt.Sprintf("%.2f", f.Cost)), grid.Text(f.Stall.String()),
 	}
 }
 
-func timeCells(p *PhaseReport) []cell {
+func timeCells(p *PhaseReport) []grid.Cell {
 	if !p.Event.IsFault() {
 		return nil
 	}
-	return []cell{text(seen(p.Spilled)), text(returned(p))}
+	return []grid.Cell{grid.Text(seen(p.Spilled)), grid.Text(returned(p))}
 }
 
 // seen prints a time that may not have come.
@@ -98,32 +100,31 @@ func (e Errors) String() string {
 }
 
 // verdict renders the checks and what follows from them.
-func verdict(r *Report, p painter) []string {
-	var g grid
-	g.left = map[int]bool{1: true, 2: true, 3: true}
+func verdict(r *Report, p grid.Painter) []string {
+	g := numbers(1, 2, 3)
 	for _, c := range r.Checks {
-		mark := cell{"ok", green}
+		mark := grid.Cell{Text: "ok", Tone: grid.Green}
 		if !c.Passed {
-			mark = cell{"SHORT", red}
+			mark = grid.Cell{Text: "SHORT", Tone: grid.Red}
 		}
-		g.add(mark, text(c.Name), text(c.Got), text("want "+c.Want))
+		g.Add(mark, grid.Text(c.Name), grid.Text(c.Got), grid.Text("want "+c.Want))
 	}
-	end := cell{r.Strategy + " reaches every figure", green}
+	end := grid.Cell{Text: r.Strategy + " reaches every figure", Tone: grid.Green}
 	if !r.Passed {
-		end = cell{r.Strategy + " falls short", red}
+		end = grid.Cell{Text: r.Strategy + " falls short", Tone: grid.Red}
 	}
-	return append(g.lines(0, p), p.paint(end))
+	return append(g.Lines(0, p), p.Paint(end))
 }
 
 // comparison renders the reports side by side: one column for each strategy.
-func comparison(reports []Report, p painter) []string {
-	var g grid
+func comparison(reports []Report, p grid.Painter) []string {
+	g := numbers()
 	row := func(name string, value func(*Report) string) {
-		cells := []cell{text(name)}
+		cells := []grid.Cell{grid.Text(name)}
 		for i := range reports {
-			cells = append(cells, text(value(&reports[i])))
+			cells = append(cells, grid.Text(value(&reports[i])))
 		}
-		g.add(cells...)
+		g.Add(cells...)
 	}
 	row("", func(r *Report) string { return r.Strategy })
 	for i := range reports[0].Phases {
@@ -154,5 +155,5 @@ func comparison(reports []Report, p painter) []string {
 		}
 		return "no"
 	})
-	return g.lines(0, p)
+	return g.Lines(0, p)
 }

@@ -2,10 +2,12 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // frame is what a viewer sees of one instant.
@@ -32,34 +34,32 @@ type poolState struct {
 
 // live renders the frame for a terminal of the given width: title, progress, a row for each zone, and below them why each
 // pool is where it is. Every frame of a script has as many lines.
-func (f *frame) live(width int, p painter) []string {
-	g := grid{left: map[int]bool{8: true}}
-	g.add(text("zone"), text("rate/s"), text("in zone"), text("spill"), text("success"),
-		text("p50"), text("p99"), text("cost"), text("pool"))
+func (f *frame) live(width int, p grid.Painter) []string {
+	g := numbers(8)
+	g.Add(grid.Text("zone"), grid.Text("rate/s"), grid.Text("in zone"), grid.Text("spill"), grid.Text("success"),
+		grid.Text("p50"), grid.Text("p99"), grid.Text("cost"), grid.Text("pool"))
 	var why []string
 	for _, z := range f.Zones {
-		g.add(cell{string(z.Zone), bold},
-			text(fmt.Sprintf("%.0f", z.Rate)),
-			text(percent(z.InZone, 1)),
-			text(rounded(z.Spill)),
-			cell{percent(z.Success, 1), successStyle(z.Success)},
-			text(z.P50.String()), text(z.P99.String()),
-			text(fmt.Sprintf("%.2f", z.Cost)),
-			cell{z.State, stateStyle(z.State)})
-		why = append(why, one(width, p, cell{string(z.Zone) + ": " + z.Reason, dim}))
+		g.Add(grid.Cell{Text: string(z.Zone), Tone: grid.Bold},
+			grid.Text(fmt.Sprintf("%.0f", z.Rate)),
+			grid.Text(percent(z.InZone, 1)),
+			grid.Text(rounded(z.Spill)),
+			grid.Cell{Text: percent(z.Success, 1), Tone: successTone(z.Success)},
+			grid.Text(z.P50.String()), grid.Text(z.P99.String()),
+			grid.Text(fmt.Sprintf("%.2f", z.Cost)),
+			grid.Cell{Text: z.State, Tone: stateTone(z.State)})
+		why = append(why, p.Line(width, grid.Cell{Text: string(z.Zone) + ": " + z.Reason, Tone: grid.Dim}))
 	}
-	title := one(width, p, cell{"weir demo", bold}, text(fmt.Sprintf(" · %s · %s", f.Strategy, f.position())))
-	lines := append([]string{title, f.bar(width, p), ""}, g.lines(width, p)...)
+	title := p.Line(width, grid.Cell{Text: "weir demo", Tone: grid.Bold}, grid.Text(fmt.Sprintf(" · %s · %s", f.Strategy, f.position())))
+	lines := append([]string{title, f.bar(width, p), ""}, g.Lines(width, p)...)
 	return append(append(lines, ""), why...)
 }
 
-// one renders a line of its own.
-func one(width int, p painter, cells ...cell) string {
-	l := line{left: width, limited: width > 0, painter: p}
-	for _, c := range cells {
-		l.write(c)
-	}
-	return l.String()
+// numbers is a table with numbers in all columns but the first and those that are aligned left like it.
+func numbers(left ...int) grid.Table {
+	const gap = 2
+	isRight := func(column int) bool { return column > 0 && !slices.Contains(left, column) }
+	return grid.Table{Columns: grid.Columns{Gap: gap, Right: isRight}}
 }
 
 // position says where the script is: the phase by name, and the time of the whole.
@@ -72,7 +72,7 @@ func (f *frame) position() string {
 }
 
 // bar draws the script's progress: faults heavier than the quiet between them, what is done in colour.
-func (f *frame) bar(width int, p painter) string {
+func (f *frame) bar(width int, p grid.Painter) string {
 	const widest = 100 // more is not more precise: a cell is already less than a second
 	if width <= 0 || width > widest {
 		width = widest
@@ -87,28 +87,28 @@ func (f *frame) bar(width int, p painter) string {
 		}
 		part.draw(phaseAt(f.Script, at).Event)
 	}
-	return p.paint(behind.drawn) + p.paint(ahead.drawn)
+	return p.Paint(behind.drawn) + p.Paint(ahead.drawn)
 }
 
 // stretch is one of the two parts of the bar.
 type stretch struct {
 	quiet, fault string
-	drawn        cell
+	drawn        grid.Cell
 }
 
 func (s *stretch) draw(e Event) {
 	if e.IsFault() {
-		s.drawn.text += s.fault
+		s.drawn.Text += s.fault
 	} else {
-		s.drawn.text += s.quiet
+		s.drawn.Text += s.quiet
 	}
 }
 
 // looks tells how the two parts of the bar look: what is behind has another colour or, without colours, more weight.
-func looks(p painter) (behind, ahead *stretch) {
-	behind = &stretch{"─", "▄", cell{style: green}}
-	ahead = &stretch{"─", "▄", cell{style: dim}}
-	if !p.colour {
+func looks(p grid.Painter) (behind, ahead *stretch) {
+	behind = &stretch{"─", "▄", grid.Cell{Tone: grid.Green}}
+	ahead = &stretch{"─", "▄", grid.Cell{Tone: grid.Dim}}
+	if !p.Colour {
 		behind.quiet, behind.fault = "━", "█"
 	}
 	return behind, ahead
@@ -135,25 +135,25 @@ func (f *frame) plain() string {
 	return b.String()
 }
 
-func successStyle(success float64) style {
+func successTone(success float64) grid.Tone {
 	switch {
 	case success >= wantSuccess:
-		return green
+		return grid.Green
 	case success >= 0.9: // one in ten is what people start to write mails about
-		return yellow
+		return grid.Yellow
 	default:
-		return red
+		return grid.Red
 	}
 }
 
-func stateStyle(state string) style {
+func stateTone(state string) grid.Tone {
 	switch state {
 	case "calm":
-		return green
+		return grid.Green
 	case "crisis", "evacuated":
-		return red
+		return grid.Red
 	default:
-		return yellow
+		return grid.Yellow
 	}
 }
 

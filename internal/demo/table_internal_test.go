@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weir-lb/weir/internal/golden"
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // drowning is a frame from the middle of a surge.
@@ -29,14 +30,14 @@ func drowning() *frame {
 func TestLiveTable(t *testing.T) {
 	var text strings.Builder
 	for _, width := range []int{120, 80, 30} {
-		fmt.Fprintf(&text, "%d wide:\n%s\n", width, joined(drowning().live(width, painter{})))
+		fmt.Fprintf(&text, "%d wide:\n%s\n", width, joined(drowning().live(width, grid.Painter{})))
 	}
 	golden.Check(t, "live.txt", text.String())
 }
 
 func TestLiveTableNeverWraps(t *testing.T) {
 	for width := 1; width < 150; width++ {
-		for _, line := range drowning().live(width, painter{}) {
+		for _, line := range drowning().live(width, grid.Painter{}) {
 			if n := utf8.RuneCountInString(line); n > width {
 				t.Fatalf("%d wide: %q has %d", width, line, n)
 			}
@@ -46,11 +47,11 @@ func TestLiveTableNeverWraps(t *testing.T) {
 
 func TestColoursChangeNoLetter(t *testing.T) {
 	for width := range 140 {
-		coloured := drowning().live(width, painter{colour: true})
+		coloured := drowning().live(width, grid.Painter{Colour: true})
 		if width > 0 && !strings.Contains(joined(coloured), "\x1b[") {
 			t.Fatalf("%d wide: no colour", width)
 		}
-		for i, line := range drowning().live(width, painter{}) {
+		for i, line := range drowning().live(width, grid.Painter{}) {
 			if i == 1 {
 				continue // the bar shows with letters what it else shows with colours
 			}
@@ -132,5 +133,5 @@ func TestComparisonHasAColumnForEachStrategy(t *testing.T) {
 	})
 	swift.Strategy, blind.Strategy = "Swift", "Blind"
 	blind.Phases = blind.Phases[:2] // interrupted
-	golden.Check(t, "comparison.txt", joined(comparison([]Report{swift, blind}, painter{})))
+	golden.Check(t, "comparison.txt", joined(comparison([]Report{swift, blind}, grid.Painter{})))
 }

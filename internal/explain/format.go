@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 const hundred = 100
@@ -31,29 +32,29 @@ const (
 )
 
 // overload prints an expected overload; -1 is an endpoint that gets nothing.
-func overload(ratio float64) cell {
+func overload(ratio float64) grid.Cell {
 	switch {
 	case ratio <= -1:
-		return cell{text: "idle", tone: warn}
+		return grid.Cell{Text: "idle", Tone: warn}
 	case ratio > overloadBad:
-		return cell{text: fmt.Sprintf("%+.0f %%", ratio*hundred), tone: bad}
+		return grid.Cell{Text: fmt.Sprintf("%+.0f %%", ratio*hundred), Tone: bad}
 	case ratio >= overloadWarn:
-		return cell{text: fmt.Sprintf("%+.0f %%", ratio*hundred), tone: warn}
+		return grid.Cell{Text: fmt.Sprintf("%+.0f %%", ratio*hundred), Tone: warn}
 	case math.Abs(ratio) < overloadNone:
-		return text("0 %")
+		return grid.Text("0 %")
 	default:
-		return text(fmt.Sprintf("%+.0f %%", ratio*hundred))
+		return grid.Text(fmt.Sprintf("%+.0f %%", ratio*hundred))
 	}
 }
 
 // overloadNone is what rounds to 0 %.
 const overloadNone = 0.005
 
-func hints(v *Plan) cell {
+func hints(v *Plan) grid.Cell {
 	if v.Hinted {
-		return cell{text: "yes", tone: good}
+		return grid.Cell{Text: "yes", Tone: good}
 	}
-	return cell{text: "no", tone: warn}
+	return grid.Cell{Text: "no", Tone: warn}
 }
 
 func cores(c float64) string {

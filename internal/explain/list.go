@@ -5,48 +5,50 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // PrintList writes a line for each service and family: as planned, and where a live cluster was read, how it stands.
 func PrintList(w io.Writer, all []Explanation, s Style) error {
-	p := &printer{w: w, colour: s.Colour}
+	p := &printer{w: w, painter: grid.Painter{Colour: s.Colour}}
 	if len(all) > 0 && all[0].Cluster != nil {
 		p.table(standings(all, s))
 		return p.err
 	}
 	names := append([]string{"SERVICE", "FAMILY", "MODE", "HINTS", "READY", "IN ZONE", "OVERLOAD", "COST"}, extraNames(all)...)
-	rows := [][]cell{head(append(names, "WHY")...)}
+	rows := [][]grid.Cell{head(append(names, "WHY")...)}
 	for i := range all {
 		v := &all[i].Plan
-		row := append([]cell{text(v.Service), text(v.Family), text(string(v.Mode))}, v.figures()...)
+		row := append([]grid.Cell{grid.Text(v.Service), grid.Text(v.Family), grid.Text(string(v.Mode))}, v.figures()...)
 		row = append(row, all[i].extras()...)
-		rows = append(rows, append(row, text(v.short(s))))
+		rows = append(rows, append(row, grid.Text(v.short(s))))
 	}
 	p.table(rows)
 	return p.err
 }
 
 // standings makes the table of a live cluster. Overload and share are those of the hints that are there now.
-func standings(all []Explanation, s Style) [][]cell {
+func standings(all []Explanation, s Style) [][]grid.Cell {
 	names := []string{"NAMESPACE", "NAME", "FAMILY", "MODE", "STATE", "REASON", "OVERLOAD", "IN ZONE"}
 	if s.Wide {
 		names = append(names, "OWNER", "ASKED BY", "READY", "SLICES", "PLANNED: OVERLOAD", "IN ZONE")
 	}
-	rows := [][]cell{head(append(append(names, extraNames(all)...), "WHY")...)}
+	rows := [][]grid.Cell{head(append(append(names, extraNames(all)...), "WHY")...)}
 	for i := range all {
 		x := &all[i]
 		namespace, name, _ := strings.Cut(x.Plan.Service, "/")
 		code, why := x.why()
-		row := []cell{
-			text(namespace), text(name), text(x.Plan.Family), text(string(x.Plan.Mode)), x.Cluster.cell(), text(code),
-			overload(x.Cluster.Now.Overload), text(percent(x.Cluster.Now.InZone)),
+		row := []grid.Cell{
+			grid.Text(namespace), grid.Text(name), grid.Text(x.Plan.Family), grid.Text(string(x.Plan.Mode)), x.Cluster.cell(), grid.Text(code),
+			overload(x.Cluster.Now.Overload), grid.Text(percent(x.Cluster.Now.InZone)),
 		}
 		if s.Wide {
 			row = append(row,
-				text(string(x.Cluster.Owner)), text(orDash(x.Cluster.AskedBy)), text(strconv.Itoa(x.Plan.Ready)),
-				text(strconv.Itoa(x.Cluster.Slices)), overload(x.Plan.Overload), text(percent(x.Plan.InZone)))
+				grid.Text(string(x.Cluster.Owner)), grid.Text(orDash(x.Cluster.AskedBy)), grid.Text(strconv.Itoa(x.Plan.Ready)),
+				grid.Text(strconv.Itoa(x.Cluster.Slices)), overload(x.Plan.Overload), grid.Text(percent(x.Plan.InZone)))
 		}
-		rows = append(rows, append(append(row, x.extras()...), text(why)))
+		rows = append(rows, append(append(row, x.extras()...), grid.Text(why)))
 	}
 	return rows
 }
@@ -67,10 +69,10 @@ func extraNames(all []Explanation) []string {
 	return names
 }
 
-func (x *Explanation) extras() []cell {
-	var row []cell
+func (x *Explanation) extras() []grid.Cell {
+	var row []grid.Cell
 	if t := x.Plan.Traffic; t != nil {
-		row = append(row, text(fmt.Sprintf("$%.2f", t.Dollars)), text(fmt.Sprintf("$%.2f", t.WithoutHints)))
+		row = append(row, grid.Text(fmt.Sprintf("$%.2f", t.Dollars)), grid.Text(fmt.Sprintf("$%.2f", t.WithoutHints)))
 	}
 	if x.Other != nil {
 		other := x.Other.figures()
@@ -80,13 +82,13 @@ func (x *Explanation) extras() []cell {
 }
 
 // figures are what a list shows of a plan.
-func (v *Plan) figures() []cell {
-	return []cell{
+func (v *Plan) figures() []grid.Cell {
+	return []grid.Cell{
 		hints(v),
-		text(strconv.Itoa(v.Ready)),
-		text(percent(v.InZone)),
+		grid.Text(strconv.Itoa(v.Ready)),
+		grid.Text(percent(v.InZone)),
 		overload(v.Overload),
-		text(fmt.Sprintf("%.2f", v.Cost)),
+		grid.Text(fmt.Sprintf("%.2f", v.Cost)),
 	}
 }
 

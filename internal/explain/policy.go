@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // Policy is what load-balancing policies say of a service to one client.
@@ -123,21 +124,21 @@ func (p *printer) policy(v *Policy) {
 	if v == nil {
 		return
 	}
-	p.print("\n" + p.paint(cell{text: "POLICY", tone: bold}) + " for " + v.Client + "\n")
-	rows := [][]cell{head("PORT", "FIELD", "VALUE", "FROM")}
+	p.print("\n" + p.painter.Paint(grid.Cell{Text: "POLICY", Tone: grid.Bold}) + " for " + v.Client + "\n")
+	rows := [][]grid.Cell{head("PORT", "FIELD", "VALUE", "FROM")}
 	var notes []string
 	for i := range v.Ports {
 		port := &v.Ports[i]
-		name := text(fmt.Sprintf("%d/%s", port.Port, port.Protocol))
+		name := grid.Text(fmt.Sprintf("%d/%s", port.Port, port.Protocol))
 		if len(port.Fields) == 0 {
-			rows = append(rows, []cell{name, text("-"), text("-"), text("no policy: the agent's flags and the service's annotations hold")})
+			rows = append(rows, []grid.Cell{name, grid.Text("-"), grid.Text("-"), grid.Text("no policy: the agent's flags and the service's annotations hold")})
 		}
 		for _, f := range port.Fields {
 			path := f.Path
 			if f.Route != "" {
 				path += " for " + f.Route
 			}
-			rows = append(rows, []cell{name, text(path), text(f.Value), text(from(f.Policy, f.Source))})
+			rows = append(rows, []grid.Cell{name, grid.Text(path), grid.Text(f.Value), grid.Text(from(f.Policy, f.Source))})
 		}
 		for _, n := range port.Notes {
 			notes = append(notes, fmt.Sprintf("%s of %s: %s", n.Path, from(n.Policy, n.Source), n.Message))

@@ -5,11 +5,13 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // PrintPreview writes what would change for one service, as tables.
 func PrintPreview(w io.Writer, all []Preview, s Style) error {
-	p := &printer{w: w, colour: s.Colour}
+	p := &printer{w: w, painter: grid.Painter{Colour: s.Colour}}
 	for i := range all {
 		if i > 0 {
 			p.print("\n")
@@ -21,26 +23,26 @@ func PrintPreview(w io.Writer, all []Preview, s Style) error {
 
 // PrintPreviews writes a line for each service and family, and the sum.
 func PrintPreviews(w io.Writer, all []Preview, s Style) error {
-	p := &printer{w: w, colour: s.Colour}
-	rows := [][]cell{head("NAMESPACE", "NAME", "FAMILY", "MODE", "HINTS", "IN ZONE", "OVERLOAD", "ENDPOINTS", "WRITES", "ZONES")}
+	p := &printer{w: w, painter: grid.Painter{Colour: s.Colour}}
+	rows := [][]grid.Cell{head("NAMESPACE", "NAME", "FAMILY", "MODE", "HINTS", "IN ZONE", "OVERLOAD", "ENDPOINTS", "WRITES", "ZONES")}
 	for i := range all {
 		v := &all[i]
 		namespace, name, _ := strings.Cut(v.Service, "/")
-		rows = append(rows, []cell{
-			text(namespace), text(name), text(v.Family),
-			text(becomes(string(v.From), string(v.To))),
-			text(becomes(v.Now.hinted(), v.Then.hinted())),
-			text(becomes(percent(v.Now.InZone), percent(v.Then.InZone))),
+		rows = append(rows, []grid.Cell{
+			grid.Text(namespace), grid.Text(name), grid.Text(v.Family),
+			grid.Text(becomes(string(v.From), string(v.To))),
+			grid.Text(becomes(v.Now.hinted(), v.Then.hinted())),
+			grid.Text(becomes(percent(v.Now.InZone), percent(v.Then.InZone))),
 			v.overload(),
-			text(fmt.Sprintf("%d of %d", len(v.Endpoints), v.Ready)),
-			text(fmt.Sprintf("%d of %d", v.Writes, v.Slices)),
-			text(v.zones()),
+			grid.Text(fmt.Sprintf("%d of %d", len(v.Endpoints), v.Ready)),
+			grid.Text(fmt.Sprintf("%d of %d", v.Writes, v.Slices)),
+			grid.Text(v.zones()),
 		})
 	}
 	p.table(rows)
 	t := Sum(all)
 	p.print(fmt.Sprintf("\n%s: %d, of which %d change; %d endpoints change their hints, %d EndpointSlices are patched\n",
-		p.paint(cell{text: "SERVICES", tone: bold}), t.Services, t.Changed, t.Endpoints, t.Writes))
+		p.painter.Paint(grid.Cell{Text: "SERVICES", Tone: grid.Bold}), t.Services, t.Changed, t.Endpoints, t.Writes))
 	if s.Wide {
 		for i := range all {
 			p.changes(&all[i], all[i].Service+" ("+all[i].Family+")")
@@ -51,26 +53,26 @@ func PrintPreviews(w io.Writer, all []Preview, s Style) error {
 
 // preview writes one service in one family.
 func (p *printer) preview(v *Preview, s Style) {
-	title := func(name string) cell { return cell{text: name, tone: bold} }
-	p.table([][]cell{
-		{title("SERVICE"), text(v.Service + " (" + v.Family + ")")},
-		{title("MODE"), text(becomes(string(v.From), string(v.To)))},
-		{title("HINTS"), text(becomes(v.Now.hinted(), v.Then.hinted()))},
-		{title("IN ZONE"), text(becomes(percent(v.Now.InZone), percent(v.Then.InZone)))},
+	title := func(name string) grid.Cell { return grid.Cell{Text: name, Tone: grid.Bold} }
+	p.table([][]grid.Cell{
+		{title("SERVICE"), grid.Text(v.Service + " (" + v.Family + ")")},
+		{title("MODE"), grid.Text(becomes(string(v.From), string(v.To)))},
+		{title("HINTS"), grid.Text(becomes(v.Now.hinted(), v.Then.hinted()))},
+		{title("IN ZONE"), grid.Text(becomes(percent(v.Now.InZone), percent(v.Then.InZone)))},
 		{title("OVERLOAD"), v.overload()},
-		{title("COST"), text(becomes(fmt.Sprintf("%.2f", v.Now.Cost), fmt.Sprintf("%.2f", v.Then.Cost)) + " per request")},
-		{title("ENDPOINTS"), text(fmt.Sprintf("%d of %d ready ones change their hints", len(v.Endpoints), v.Ready))},
-		{title("WRITES"), text(fmt.Sprintf("%d of %d EndpointSlices are patched", v.Writes, v.Slices))},
+		{title("COST"), grid.Text(becomes(fmt.Sprintf("%.2f", v.Now.Cost), fmt.Sprintf("%.2f", v.Then.Cost)) + " per request")},
+		{title("ENDPOINTS"), grid.Text(fmt.Sprintf("%d of %d ready ones change their hints", len(v.Endpoints), v.Ready))},
+		{title("WRITES"), grid.Text(fmt.Sprintf("%d of %d EndpointSlices are patched", v.Writes, v.Slices))},
 	})
 	if len(v.Zones) > 0 {
 		p.print("\n")
-		rows := [][]cell{head("ZONE", "ENDPOINTS", "IN ZONE", "OVERLOAD")}
+		rows := [][]grid.Cell{head("ZONE", "ENDPOINTS", "IN ZONE", "OVERLOAD")}
 		for _, z := range v.Zones {
-			rows = append(rows, []cell{
-				text(string(z.Zone)),
-				text(becomes(strconv.Itoa(z.Now.Endpoints), strconv.Itoa(z.Then.Endpoints))),
-				text(becomes(percent(z.Now.InZone), percent(z.Then.InZone))),
-				text(becomes(overload(z.Now.Overload).text, overload(z.Then.Overload).text)),
+			rows = append(rows, []grid.Cell{
+				grid.Text(string(z.Zone)),
+				grid.Text(becomes(strconv.Itoa(z.Now.Endpoints), strconv.Itoa(z.Then.Endpoints))),
+				grid.Text(becomes(percent(z.Now.InZone), percent(z.Then.InZone))),
+				grid.Text(becomes(overload(z.Now.Overload).Text, overload(z.Then.Overload).Text)),
 			})
 		}
 		p.table(rows)
@@ -88,23 +90,23 @@ func (p *printer) changes(v *Preview, title string) {
 	}
 	p.print("\n")
 	if title != "" {
-		p.print(p.paint(cell{text: title, tone: bold}) + "\n")
+		p.print(p.painter.Paint(grid.Cell{Text: title, Tone: grid.Bold}) + "\n")
 	}
-	rows := [][]cell{head("ENDPOINT", "POD", "ZONE", "NODE", "HINTS NOW", "THEN")}
+	rows := [][]grid.Cell{head("ENDPOINT", "POD", "ZONE", "NODE", "HINTS NOW", "THEN")}
 	for i := range v.Endpoints {
 		e := &v.Endpoints[i]
-		rows = append(rows, []cell{
-			text(e.Address), text(orDash(e.Pod)), text(zoneName(e.Zone)), text(orDash(e.Node)),
-			text(e.Now.String()), text(e.Then.String()),
+		rows = append(rows, []grid.Cell{
+			grid.Text(e.Address), grid.Text(orDash(e.Pod)), grid.Text(zoneName(e.Zone)), grid.Text(orDash(e.Node)),
+			grid.Text(e.Now.String()), grid.Text(e.Then.String()),
 		})
 	}
 	p.table(rows)
 }
 
 // overload paints the overload that would be.
-func (v *Preview) overload() cell {
+func (v *Preview) overload() grid.Cell {
 	then := overload(v.Then.Overload)
-	then.text = becomes(overload(v.Now.Overload).text, then.text)
+	then.Text = becomes(overload(v.Now.Overload).Text, then.Text)
 	return then
 }
 

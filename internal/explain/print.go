@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // Style is how explanations are printed.
@@ -19,7 +20,7 @@ type Style struct {
 
 // Print writes one service's explanations as tables.
 func Print(w io.Writer, all []Explanation, s Style) error {
-	p := &printer{w: w, colour: s.Colour}
+	p := &printer{w: w, painter: grid.Painter{Colour: s.Colour}}
 	for i := range all {
 		if i > 0 {
 			p.print("\n")
@@ -38,7 +39,7 @@ func (p *printer) explanation(x *Explanation, s Style) {
 	}
 	for _, plan := range plans {
 		if x.Other != nil {
-			p.print("\n" + p.paint(cell{text: "MODE " + string(plan.Mode), tone: bold}) + "\n")
+			p.print("\n" + p.painter.Paint(grid.Cell{Text: "MODE " + string(plan.Mode), Tone: grid.Bold}) + "\n")
 		}
 		if len(plan.Zones) > 0 {
 			p.print("\n")
@@ -60,28 +61,28 @@ func (p *printer) explanation(x *Explanation, s Style) {
 
 // summary writes what holds for the whole service; two plans stand side by side.
 func (p *printer) summary(x *Explanation) {
-	line := func(name string, of func(*Plan) cell) []cell {
-		row := []cell{{text: name, tone: bold}, of(&x.Plan)}
+	line := func(name string, of func(*Plan) grid.Cell) []grid.Cell {
+		row := []grid.Cell{{Text: name, Tone: grid.Bold}, of(&x.Plan)}
 		if x.Other != nil {
 			row = append(row, of(x.Other))
 		}
 		return row
 	}
-	rows := [][]cell{
-		{{text: "SERVICE", tone: bold}, text(x.Plan.Service + " (" + x.Plan.Family + ")")},
-		line("MODE", func(v *Plan) cell { return text(x.mode(v)) }),
+	rows := [][]grid.Cell{
+		{{Text: "SERVICE", Tone: grid.Bold}, grid.Text(x.Plan.Service + " (" + x.Plan.Family + ")")},
+		line("MODE", func(v *Plan) grid.Cell { return grid.Text(x.mode(v)) }),
 		line("HINTS", hints),
-		line("IN ZONE", func(v *Plan) cell { return text(percent(v.InZone)) }),
-		line("OVERLOAD", func(v *Plan) cell { return overload(v.Overload) }),
-		line("COST", func(v *Plan) cell { return text(fmt.Sprintf("%.2f per request", v.Cost)) }),
+		line("IN ZONE", func(v *Plan) grid.Cell { return grid.Text(percent(v.InZone)) }),
+		line("OVERLOAD", func(v *Plan) grid.Cell { return overload(v.Overload) }),
+		line("COST", func(v *Plan) grid.Cell { return grid.Text(fmt.Sprintf("%.2f per request", v.Cost)) }),
 	}
 	if x.Plan.Traffic != nil {
 		rows = append(rows,
-			line("TRAFFIC", func(v *Plan) cell {
-				return text(fmt.Sprintf("%s GB per month, %s leave their zone", amount(v.Traffic.GBPerMonth), amount(v.Traffic.CrossZoneGB)))
+			line("TRAFFIC", func(v *Plan) grid.Cell {
+				return grid.Text(fmt.Sprintf("%s GB per month, %s leave their zone", amount(v.Traffic.GBPerMonth), amount(v.Traffic.CrossZoneGB)))
 			}),
-			line("BILL", func(v *Plan) cell {
-				return text(fmt.Sprintf("$%.2f per month, $%.2f without hints", v.Traffic.Dollars, v.Traffic.WithoutHints))
+			line("BILL", func(v *Plan) grid.Cell {
+				return grid.Text(fmt.Sprintf("$%.2f per month, $%.2f without hints", v.Traffic.Dollars, v.Traffic.WithoutHints))
 			}),
 		)
 	}
@@ -97,16 +98,16 @@ func (x *Explanation) mode(v *Plan) string {
 }
 
 // rows write how a live cluster stands to a plan.
-func (s *Standing) rows(v *Plan) [][]cell {
+func (s *Standing) rows(v *Plan) [][]grid.Cell {
 	if s == nil {
 		return nil
 	}
-	rows := [][]cell{
-		{{text: "OWNER", tone: bold}, text(string(s.Owner))},
-		{{text: "STATE", tone: bold}, s.cell()},
+	rows := [][]grid.Cell{
+		{{Text: "OWNER", Tone: grid.Bold}, grid.Text(string(s.Owner))},
+		{{Text: "STATE", Tone: grid.Bold}, s.cell()},
 	}
 	if !s.Now.agrees(v) {
-		rows = append(rows, []cell{{text: "NOW", tone: bold}, text(s.Now.line())})
+		rows = append(rows, []grid.Cell{{Text: "NOW", Tone: grid.Bold}, grid.Text(s.Now.line())})
 	}
 	return rows
 }
@@ -129,22 +130,22 @@ func (p *printer) zones(v *Plan, s Style) {
 	if s.Wide {
 		names = append(names, "NODES", "ENDPOINTS")
 	}
-	rows := [][]cell{head(names...)}
+	rows := [][]grid.Cell{head(names...)}
 	for i := range v.Zones {
 		z := &v.Zones[i]
-		row := []cell{
-			text(string(z.Zone)),
-			text(cores(z.CPU)),
-			text(strconv.Itoa(z.Ready)),
-			text(v.hinted(z)),
-			text(percent(z.Demand)),
-			text(percent(z.Load)),
+		row := []grid.Cell{
+			grid.Text(string(z.Zone)),
+			grid.Text(cores(z.CPU)),
+			grid.Text(strconv.Itoa(z.Ready)),
+			grid.Text(v.hinted(z)),
+			grid.Text(percent(z.Demand)),
+			grid.Text(percent(z.Load)),
 			overload(z.Overload),
-			text(percent(z.InZone)),
-			text(fmt.Sprintf("%.2f", z.Cost)),
+			grid.Text(percent(z.InZone)),
+			grid.Text(fmt.Sprintf("%.2f", z.Cost)),
 		}
 		if s.Wide {
-			row = append(row, text(strconv.Itoa(z.Nodes)), text(strconv.Itoa(z.Endpoints)))
+			row = append(row, grid.Text(strconv.Itoa(z.Nodes)), grid.Text(strconv.Itoa(z.Endpoints)))
 		}
 		rows = append(rows, row)
 	}
@@ -177,10 +178,10 @@ func (p *printer) matrix(v *Plan) {
 		names = append(names, "SERVED BY "+zoneName(z))
 	}
 	p.print("\n")
-	rows := [][]cell{head(names...)}
+	rows := [][]grid.Cell{head(names...)}
 	for i := range v.Zones {
 		z := &v.Zones[i]
-		row := []cell{text(string(z.Zone))}
+		row := []grid.Cell{grid.Text(string(z.Zone))}
 		for _, to := range columns {
 			row = append(row, servedBy(z, to))
 		}
@@ -189,35 +190,35 @@ func (p *printer) matrix(v *Plan) {
 	p.table(rows)
 }
 
-func servedBy(z *Zone, to topology.Zone) cell {
+func servedBy(z *Zone, to topology.Zone) grid.Cell {
 	for _, part := range z.ServedBy {
 		if part.Zone == to {
-			c := text(percent(part.Share))
+			c := grid.Text(percent(part.Share))
 			if to != z.Zone {
-				c.tone = warn
+				c.Tone = warn
 			}
 			return c
 		}
 	}
-	return text("-")
+	return grid.Text("-")
 }
 
 func (p *printer) endpoints(v *Plan) {
-	rows := [][]cell{head("ENDPOINT", "POD", "ZONE", "NODE", "READY", "HINTS", "LOAD")}
+	rows := [][]grid.Cell{head("ENDPOINT", "POD", "ZONE", "NODE", "READY", "HINTS", "LOAD")}
 	for i := range v.Endpoints {
 		e := &v.Endpoints[i]
-		ready := cell{text: "yes", tone: good}
+		ready := grid.Cell{Text: "yes", Tone: good}
 		if !e.Ready {
-			ready = cell{text: "no", tone: bad}
+			ready = grid.Cell{Text: "no", Tone: bad}
 		}
-		rows = append(rows, []cell{
-			text(e.Address),
-			text(orDash(e.Pod)),
-			text(zoneName(e.Zone)),
-			text(orDash(e.Node)),
+		rows = append(rows, []grid.Cell{
+			grid.Text(e.Address),
+			grid.Text(orDash(e.Pod)),
+			grid.Text(zoneName(e.Zone)),
+			grid.Text(orDash(e.Node)),
 			ready,
-			text(e.hints()),
-			text(fmt.Sprintf("%.1f %%", e.Load*hundred)),
+			grid.Text(e.hints()),
+			grid.Text(fmt.Sprintf("%.1f %%", e.Load*hundred)),
 		})
 	}
 	p.table(rows)
@@ -239,7 +240,7 @@ func (p *printer) lines(title string, texts []string) {
 	if len(texts) == 0 {
 		return
 	}
-	p.print("\n" + p.paint(cell{text: title, tone: bold}) + "\n")
+	p.print("\n" + p.painter.Paint(grid.Cell{Text: title, Tone: grid.Bold}) + "\n")
 	for _, line := range texts {
 		p.print("  " + line + "\n")
 	}
@@ -247,8 +248,8 @@ func (p *printer) lines(title string, texts []string) {
 
 // node writes what a node may use.
 func (p *printer) node(n *Node, s Style) {
-	p.print("\n" + p.paint(cell{text: "NODE " + n.Node, tone: bold}) + " in " + zoneName(n.Zone) + "\n")
-	rows := [][]cell{head("PORT", "MAY USE", "OF ZONES", "BECAUSE")}
+	p.print("\n" + p.painter.Paint(grid.Cell{Text: "NODE " + n.Node, Tone: grid.Bold}) + " in " + zoneName(n.Zone) + "\n")
+	rows := [][]grid.Cell{head("PORT", "MAY USE", "OF ZONES", "BECAUSE")}
 	for i := range n.Ports {
 		port := &n.Ports[i]
 		uses := strconv.Itoa(len(port.MayUse)) + " endpoints"
@@ -260,11 +261,11 @@ func (p *printer) node(n *Node, s Style) {
 			zones = append(zones, zoneName(z))
 		}
 		slices.Sort(zones)
-		rows = append(rows, []cell{
-			text(fmt.Sprintf("%d/%s", port.Port, port.Protocol)),
-			text(uses),
-			text(orDash(strings.Join(slices.Compact(zones), ","))),
-			text(port.Reason.String()),
+		rows = append(rows, []grid.Cell{
+			grid.Text(fmt.Sprintf("%d/%s", port.Port, port.Protocol)),
+			grid.Text(uses),
+			grid.Text(orDash(strings.Join(slices.Compact(zones), ","))),
+			grid.Text(port.Reason.String()),
 		})
 	}
 	p.table(rows)

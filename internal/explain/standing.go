@@ -6,6 +6,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // Owner says who writes the hints of a service.
@@ -109,14 +110,14 @@ func (x *Explanation) why() (code, text string) {
 }
 
 // cell prints the state.
-func (s *Standing) cell() cell {
+func (s *Standing) cell() grid.Cell {
 	switch s.State {
 	case Programmed:
-		return cell{text: "programmed", tone: good}
+		return grid.Cell{Text: "programmed", Tone: good}
 	case Pending:
-		return cell{text: fmt.Sprintf("pending %d/%d slices", s.Pending, s.Slices), tone: warn}
+		return grid.Cell{Text: fmt.Sprintf("pending %d/%d slices", s.Pending, s.Slices), Tone: warn}
 	default:
-		return text("no hints")
+		return grid.Text("no hints")
 	}
 }
 
@@ -126,7 +127,7 @@ func (f *Figures) line() string {
 	if f.Hinted {
 		hinted = "hints"
 	}
-	return fmt.Sprintf("%s, %s in zone, overload %s, cost %.2f", hinted, percent(f.InZone), overload(f.Overload).text, f.Cost)
+	return fmt.Sprintf("%s, %s in zone, overload %s, cost %.2f", hinted, percent(f.InZone), overload(f.Overload).Text, f.Cost)
 }
 
 // agrees tells whether what is there now is what is planned, as far as a person would see.

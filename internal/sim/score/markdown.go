@@ -3,6 +3,8 @@ package score
 import (
 	"io"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // Markdown writes the tables of Print in GitHub's markup with all their columns, the best in bold. Of the style it heeds
@@ -28,24 +30,24 @@ func (b *Board) Markdown(w io.Writer, s Style) error {
 		if i > 0 {
 			p.line()
 		}
-		p.line(text(escaped(line)))
+		p.line(grid.Text(escaped(line)))
 	}
 	if len(s.Notes) > 0 {
 		p.line()
 	}
 	for _, note := range s.Notes {
-		p.line(text("- " + escaped(note)))
+		p.line(grid.Text("- " + escaped(note)))
 	}
 	return p.err
 }
 
 // markdownHead is one line, as GitHub's tables have one.
-func (l *layout) markdownHead() [][]cell {
-	head := []cell{text("strategy")}
+func (l *layout) markdownHead() [][]grid.Cell {
+	head := []grid.Cell{grid.Text("strategy")}
 	for _, m := range l.shown {
-		head = append(head, text(strings.TrimSpace(l.board.Measures[m].Title+" "+string(l.board.Measures[m].Unit))))
+		head = append(head, grid.Text(strings.TrimSpace(l.board.Measures[m].Title+" "+string(l.board.Measures[m].Unit))))
 	}
-	return [][]cell{head}
+	return [][]grid.Cell{head}
 }
 
 func (p *printer) heading(name, title string) {
@@ -53,24 +55,24 @@ func (p *printer) heading(name, title string) {
 	if title != "" && title != name {
 		line += ": " + escaped(title)
 	}
-	p.line(text(line))
+	p.line(grid.Text(line))
 	p.line()
 }
 
 // markdown writes rows, the first as head; the first column is aligned left, the others right.
-func (p *printer) markdown(rows [][]cell) {
+func (p *printer) markdown(rows [][]grid.Cell) {
 	for i, row := range rows {
 		var line strings.Builder
 		for _, c := range row {
-			s := escaped(c.text)
-			if c.tone == best {
+			s := escaped(c.Text)
+			if c.Tone == best {
 				s = "**" + s + "**"
 			}
 			line.WriteString("| " + s + " ")
 		}
-		p.line(text(line.String() + "|"))
+		p.line(grid.Text(line.String() + "|"))
 		if i == 0 {
-			p.line(text("| :-- |" + strings.Repeat(" --: |", len(row)-1)))
+			p.line(grid.Text("| :-- |" + strings.Repeat(" --: |", len(row)-1)))
 		}
 	}
 	p.line()

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // Style is how a board is printed. The zero value is for a file: no colours, lines of any length.
@@ -22,7 +23,7 @@ type Style struct {
 
 // Print writes a table for each scenario, one for all of them, and what a reader has to know.
 func (b *Board) Print(w io.Writer, s Style) error {
-	p := &printer{w: w, colour: s.Colour, width: s.Width}
+	p := &printer{w: w, painter: grid.Painter{Colour: s.Colour}, width: s.Width}
 	l := b.layout(s)
 	for i := range b.Tables {
 		t := &b.Tables[i]
@@ -51,10 +52,10 @@ func (b *Board) Print(w io.Writer, s Style) error {
 
 func (p *printer) title(name, title string) {
 	if title == "" || title == name {
-		p.line(cell{text: name, tone: bold})
+		p.line(grid.Cell{Text: name, Tone: grid.Bold})
 		return
 	}
-	p.line(cell{text: name, tone: bold}, text(": "+title))
+	p.line(grid.Cell{Text: name, Tone: grid.Bold}, grid.Text(": "+title))
 }
 
 func (b *Board) overallTitle() string {
@@ -74,8 +75,8 @@ type layout struct {
 	style   Style
 	shown   []int // indices of measures
 	dropped []string
-	widths  []int // of the contender's name and of shown
-	spark   int   // how many blocks wide the spill is; 0: no room
+	columns grid.Columns // the contender's name and shown
+	spark   int          // how many blocks wide the spill is; 0: no room
 }
 
 // The width of the spill: fewer blocks than the least show nothing of a run, more than the most nothing more.
@@ -109,36 +110,35 @@ func (b *Board) layout(s Style) layout {
 
 // measure finds the widths. A name takes at most a third of the line.
 func (l *layout) measure() {
-	l.widths = make([]int, len(l.shown)+1)
+	l.columns = grid.Columns{Gap: columnGap, Right: isNumber}
 	for _, t := range append(slices.Clip(l.board.Tables), l.board.Overall) {
 		for _, row := range append(l.head(), l.rows(&t)...) {
-			for i, c := range row {
-				l.widths[i] = max(l.widths[i], utf8.RuneCountInString(c.text))
-			}
+			l.columns.Fit(row)
 		}
 	}
 	const part = 3
 	if l.style.Width > 0 {
-		l.widths[0] = min(l.widths[0], max(l.style.Width/part, 1))
+		name := &l.columns.Widths[0]
+		*name = min(*name, max(l.style.Width/part, 1))
 	}
 }
 
 func (l *layout) total() int {
 	sum := columnGap * len(l.shown)
-	for _, w := range l.widths {
+	for _, w := range l.columns.Widths {
 		sum += w
 	}
 	return sum
 }
 
 // head is two lines, so that short numbers have narrow columns: titles, and units below them.
-func (l *layout) head() [][]cell {
-	titles, units := []cell{{text: "strategy", tone: dim}}, []cell{{}}
+func (l *layout) head() [][]grid.Cell {
+	titles, units := []grid.Cell{{Text: "strategy", Tone: grid.Dim}}, []grid.Cell{{}}
 	for _, m := range l.shown {
-		titles = append(titles, cell{text: l.board.Measures[m].Title + l.unmarked(), tone: dim})
-		units = append(units, cell{text: string(l.board.Measures[m].Unit) + l.unmarked(), tone: dim})
+		titles = append(titles, grid.Cell{Text: l.board.Measures[m].Title + l.unmarked(), Tone: grid.Dim})
+		units = append(units, grid.Cell{Text: string(l.board.Measures[m].Unit) + l.unmarked(), Tone: grid.Dim})
 	}
-	return [][]cell{titles, units}
+	return [][]grid.Cell{titles, units}
 }
 
 // unmarked is the room that a mark takes beside the other cells.
@@ -149,11 +149,11 @@ func (l *layout) unmarked() string {
 	return " "
 }
 
-func (l *layout) rows(t *Table) [][]cell {
-	rows := make([][]cell, 0, len(t.Rows))
+func (l *layout) rows(t *Table) [][]grid.Cell {
+	rows := make([][]grid.Cell, 0, len(t.Rows))
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		row := []cell{text(l.name(r))}
+		row := []grid.Cell{grid.Text(l.name(r))}
 		for _, m := range l.shown {
 			row = append(row, l.cell(m, r.Cells[m]))
 		}
@@ -174,22 +174,22 @@ func (l *layout) name(r *Row) string {
 	}
 }
 
-func (l *layout) cell(m int, c Cell) cell {
+func (l *layout) cell(m int, c Cell) grid.Cell {
 	measure := &l.board.Measures[m]
-	s := cell{text: measure.Text(c)}
+	s := grid.Cell{Text: measure.Text(c)}
 	if half := measure.Interval(c); l.style.Wide && half != "" {
-		s.text += " " + half
+		s.Text += " " + half
 	}
 	switch {
 	case c.Best && l.style.Colour:
-		s.tone = best
+		s.Tone = best
 	case c.Best:
-		s.text += "*"
+		s.Text += "*"
 	default:
-		s.text += l.unmarked()
+		s.Text += l.unmarked()
 	}
 	if c.Never() {
-		s.tone = red
+		s.Tone = grid.Red
 	}
 	return s
 }
@@ -206,19 +206,19 @@ func (l *layout) table(p *printer, t *Table) {
 			top = max(top, v)
 		}
 	}
-	var beside []cell // of each line
+	var beside []grid.Cell // of each line
 	if drawn && l.spark > 0 {
-		beside = []cell{{text: "spill", tone: dim}, {text: fmt.Sprintf("0–%.0f %%", top*hundred), tone: dim}}
+		beside = []grid.Cell{{Text: "spill", Tone: grid.Dim}, {Text: fmt.Sprintf("0–%.0f %%", top*hundred), Tone: grid.Dim}}
 		for i := range t.Rows {
-			beside = append(beside, text(Spark(t.Rows[i].Spill, top, l.spark)))
+			beside = append(beside, grid.Text(Spark(t.Rows[i].Spill, top, l.spark)))
 		}
 	}
 	for i, row := range append(l.head(), l.rows(t)...) {
-		if beside == nil {
-			p.row(row, l.widths, cell{})
-			continue
+		line := l.columns.Align(row)
+		if beside != nil {
+			line = append(line, grid.Text(strings.Repeat(" ", columnGap)), beside[i])
 		}
-		p.row(row, l.widths, beside[i])
+		p.line(line...)
 	}
 }
 
@@ -229,14 +229,12 @@ func (p *printer) duels(l layout) {
 		return
 	}
 	p.title(title, duelsMean)
-	widths := make([]int, len(rows[0]))
+	columns := grid.Columns{Gap: columnGap, Right: isNumber}
 	for _, row := range rows {
-		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
-		}
+		columns.Fit(row)
 	}
 	for _, row := range rows {
-		p.row(row, widths, cell{})
+		p.line(columns.Align(row)...)
 	}
 	p.line()
 }
@@ -244,23 +242,23 @@ func (p *printer) duels(l layout) {
 const duelsMean = "scenarios in which it is better–worse beyond noise"
 
 // duels gives the table of the contender that is compared with each other one; nil: there is none.
-func (l *layout) duels() (title string, rows [][]cell) {
+func (l *layout) duels() (title string, rows [][]grid.Cell) {
 	b := l.board
 	at := slices.IndexFunc(b.Overall.Rows, func(r Row) bool { return r.Contender == l.style.Against })
 	if at < 0 || b.Seeds < 2 {
 		return "", nil
 	}
-	head := []cell{{text: "other", tone: dim}}
+	head := []grid.Cell{{Text: "other", Tone: grid.Dim}}
 	for _, m := range l.shown {
-		head = append(head, cell{text: b.Measures[m].Title, tone: dim})
+		head = append(head, grid.Cell{Text: b.Measures[m].Title, Tone: grid.Dim})
 	}
-	rows = [][]cell{head}
+	rows = [][]grid.Cell{head}
 	for i := range b.Overall.Rows {
 		if i == at {
 			continue
 		}
 		other := &b.Overall.Rows[i]
-		row := []cell{text(other.Title)}
+		row := []grid.Cell{grid.Text(other.Title)}
 		for _, m := range l.shown {
 			row = append(row, duel(b.Versus(l.style.Against, other.Contender, b.Measures[m].Key)))
 		}
@@ -269,16 +267,16 @@ func (l *layout) duels() (title string, rows [][]cell) {
 	return b.Overall.Rows[at].Title + " against the others", rows
 }
 
-func duel(better, worse, alike int) cell {
+func duel(better, worse, alike int) grid.Cell {
 	if better+worse+alike == 0 {
-		return text("-")
+		return grid.Text("-")
 	}
-	c := text(strconv.Itoa(better) + "–" + strconv.Itoa(worse))
+	c := grid.Text(strconv.Itoa(better) + "–" + strconv.Itoa(worse))
 	switch {
 	case better > 0 && worse == 0:
-		c.tone = green
+		c.Tone = grid.Green
 	case worse > 0 && better == 0:
-		c.tone = red
+		c.Tone = grid.Red
 	}
 	return c
 }
