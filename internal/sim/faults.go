@@ -123,13 +123,16 @@ func (s *Simulation) sync() {
 // change takes over what has changed of a pod.
 func (s *Simulation) change(id int, pod *fleet.Pod) {
 	v := &s.servers[id]
-	if v.pod.Zone != pod.Zone || v.pod.Place != pod.Place {
+	before := v.pod
+	if before.Zone != pod.Zone || before.Place != pod.Place {
 		s.place(id, pod)
 	}
-	before := v.pod.Phase
 	v.pod = *pod
+	if before.Zone != pod.Zone {
+		s.inherit(id) // it waited for a node of any zone
+	}
 	v.lost = s.cluster.Lost(id)
-	if before != fleet.Gone && pod.Phase == fleet.Gone {
+	if before.Phase != fleet.Gone && pod.Phase == fleet.Gone {
 		s.reset(id)
 	}
 	v.grade(&s.sc.Server)
