@@ -118,7 +118,7 @@ func (d *diary) recent(now time.Duration) glance {
 		taken, crossed, success, good int
 		took                          []time.Duration
 	)
-	fast := goodOf(d.observed.Scenario)
+	fast := d.observed.Scenario.GoodWithin()
 	for _, r := range slices.Backward(d.observed.Requests) {
 		if r.Due+r.Took < now-recentSpan {
 			break // requests are filed as they end
@@ -147,13 +147,4 @@ func (d *diary) recent(now time.Duration) glance {
 		g.inZone = 1 - float64(crossed)/float64(taken)
 	}
 	return g
-}
-
-// goodOf is how fast a good answer is.
-func goodOf(sc *scenario.Scenario) time.Duration {
-	const services = 5 // what scenario.Request says of 0
-	if sc.Request.Good > 0 {
-		return sc.Request.Good
-	}
-	return services * sc.Server.Service.Mean
 }

@@ -81,10 +81,7 @@ func (s *sum) merge(o *sum) {
 const tenth = 100 * time.Millisecond
 
 func newRecorder(sc *scenario.Scenario) *recorder {
-	r := &recorder{sc: sc, good: sc.Request.Good}
-	if r.good == 0 {
-		r.good = 5 * sc.Server.Service.Mean
-	}
+	r := &recorder{sc: sc, good: sc.GoodWithin()}
 	for i := range sc.Clients {
 		r.affected = append(r.affected, len(sc.Affected) == 0 || slices.Contains(sc.Affected, sc.Clients[i].Zone))
 	}

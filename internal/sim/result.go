@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // Result is one run: one scenario, one contender, one seed.
@@ -41,8 +42,8 @@ type Result struct {
 	Digest   uint64 // of everything that happened, in order: equal runs have equal digests
 }
 
-// Warmup is the beginning of each run that no figure counts: clients know nothing yet, queues are empty.
-const Warmup = 10 * time.Second
+// Warmup is the beginning of each run that no figure counts.
+const Warmup = scenario.Warmup
 
 // Figures sum up requests, by when they were sent.
 type Figures struct {

@@ -459,3 +459,11 @@ func TestStepsMayNameEndpointsThatOtherStepsMake(t *testing.T) {
 		t.Errorf("a tenth endpoint: %v", err)
 	}
 }
+
+func TestASuccessIsGoodWithinFiveServiceTimesUnlessTheFileSaysOtherwise(t *testing.T) {
+	for text, want := range map[string]time.Duration{head: 100 * time.Millisecond, head + "request good=30ms": 30 * time.Millisecond} {
+		if got := parse(t, text).GoodWithin(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}

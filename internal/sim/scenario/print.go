@@ -1,10 +1,7 @@
 package scenario
 
 import (
-	"slices"
 	"strings"
-
-	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // String gives the text that Parse reads. What has its default is not written; comments are lost.
@@ -47,18 +44,4 @@ func (s *Scenario) Paragraphs() []string {
 		}
 	}
 	return paragraphs
-}
-
-// Service gives the one service of the world.
-func (s *Scenario) Service() *topology.Service { return s.World.Services[0] }
-
-// Speed gives the factor on the speed of an endpoint, named as Where.Has names it: that of the last of Speeds that means
-// it, 1 when there is none.
-func (s *Server) Speed(zone topology.Zone, cluster string, place, count int) float64 {
-	for _, sp := range slices.Backward(s.Speeds) {
-		if sp.Where.Has(zone, cluster, place, count) {
-			return sp.Factor
-		}
-	}
-	return 1
 }

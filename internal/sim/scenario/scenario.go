@@ -5,6 +5,7 @@
 package scenario
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -191,4 +192,27 @@ type Where struct {
 	// First and Last number endpoints of the zone from 1, in the world's order; 0: all of them.
 	First, Last int
 	Part        float64 // the first ones that make this fraction, rounded up; 0: all
+}
+
+// Service gives the one service of the world.
+func (s *Scenario) Service() *topology.Service { return s.World.Services[0] }
+
+// GoodWithin gives how long a good request takes at most: Request.Good or, where that is 0, five mean service times.
+func (s *Scenario) GoodWithin() time.Duration {
+	const services = 5
+	if s.Request.Good > 0 {
+		return s.Request.Good
+	}
+	return services * s.Server.Service.Mean
+}
+
+// Speed gives the factor on the speed of an endpoint, named as Where.Has names it: that of the last of Speeds that means
+// it, 1 when there is none.
+func (s *Server) Speed(zone topology.Zone, cluster string, place, count int) float64 {
+	for _, sp := range slices.Backward(s.Speeds) {
+		if sp.Where.Has(zone, cluster, place, count) {
+			return sp.Factor
+		}
+	}
+	return 1
 }

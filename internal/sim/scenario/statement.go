@@ -25,8 +25,8 @@ const (
 // minLength leaves some time between the warm-up and the default stress.
 const minLength = 15 * time.Second
 
-// warmUp is sim.Warmup, which cannot be imported from here.
-const warmUp = 10 * time.Second
+// Warmup is the beginning of each run that no figure counts: clients know nothing yet, queues are empty.
+const Warmup = 10 * time.Second
 
 // statement is a kind of line of the run section: a word and what follows it.
 type statement struct {
@@ -137,5 +137,5 @@ func (s *Scenario) addNodePools() {
 
 // defaultStress is the middle of the run: from 30 % of it, and not before the warm-up is over, to 70 %.
 func defaultStress(length time.Duration) Window {
-	return Window{From: max(warmUp, length/10*3), To: length / 10 * 7}
+	return Window{From: max(Warmup, length/10*3), To: length / 10 * 7}
 }

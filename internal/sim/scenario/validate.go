@@ -324,15 +324,15 @@ func (v *validator) nodes() {
 func (v *validator) length() {
 	if d := v.s.Length; d < minLength || d > maxLength {
 		v.refuse("length", "is %s: want %s to %s; the first %s are never counted", formatTime(d), formatTime(minLength),
-			formatTime(maxLength), formatTime(warmUp))
+			formatTime(maxLength), formatTime(Warmup))
 	}
 }
 
 func (v *validator) stress() {
 	w := v.s.Stress
-	if w.From < warmUp || w.From >= w.To || w.To > v.s.Length {
+	if w.From < Warmup || w.From >= w.To || w.To > v.s.Length {
 		v.refuse("stress", "is %s..%s: want a time that begins at %s or later, when clients have warmed up, and ends by %s, the run's end",
-			formatTime(w.From), formatTime(w.To), formatTime(warmUp), formatTime(v.s.Length))
+			formatTime(w.From), formatTime(w.To), formatTime(Warmup), formatTime(v.s.Length))
 	}
 }
 
