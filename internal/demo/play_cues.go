@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -79,7 +80,7 @@ func (p *play) cues() []cue {
 		default:
 		}
 	}
-	slices.SortStableFunc(cues, func(a, b cue) int { return int(a.at - b.at) })
+	slices.SortStableFunc(cues, func(a, b cue) int { return cmp.Compare(a.at, b.at) })
 	return cues
 }
 

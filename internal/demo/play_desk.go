@@ -21,7 +21,7 @@ type playDesk struct {
 
 func (d *playDesk) work(r *http.Request) time.Duration {
 	nanos, err := strconv.ParseInt(r.Header.Get(workHeader), 10, 64)
-	if err != nil {
+	if err != nil || nanos < 0 {
 		return 0 // not one of the clients'
 	}
 	return time.Duration(nanos)

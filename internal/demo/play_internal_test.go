@@ -354,6 +354,17 @@ func TestTheNetworkIsLongerAcrossZonesAndClusters(t *testing.T) {
 	}
 }
 
+func TestOnlyTheClientsOfAPlaySayHowMuchWorkTheyAre(t *testing.T) {
+	d := &playDesk{play: staged(t, story(t))}
+	for said, want := range map[string]time.Duration{"2000000": 2 * time.Millisecond, "-5": 0, "much": 0, "": 0} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.Header.Set(workHeader, said)
+		if got := d.work(r); got != want {
+			t.Errorf("%q is %v of work, want %v", said, got, want)
+		}
+	}
+}
+
 func TestABusyMachineIsBlamed(t *testing.T) {
 	sc := story(t)
 	stage, err := newPlayStage(sc)
