@@ -239,27 +239,30 @@ func (f *Fleet) request() {
 			room[f.zoneIndex(n.Zone)] += f.podsPerNode()
 		}
 	}
+	will := make([]int, len(f.zones)) // take so many of those that wait
 	for _, id := range f.waiting {
-		z := f.fewest(id, func(z int) bool { return room[z] > 0 })
+		z := f.fewest(id, will, func(z int) bool { return room[z] > 0 })
 		if z == none {
-			if z = f.fewest(id, f.mayGrow); z == none {
+			if z = f.fewest(id, will, f.mayGrow); z == none {
 				continue
 			}
 			f.order(z)
 			room[z] += f.podsPerNode()
 		}
 		room[z]--
+		will[z]++
 	}
 }
 
-// fewest finds the zone with the fewest pods among those that will do for the pod; the first of equal ones.
-func (f *Fleet) fewest(id int, willDo func(z int) bool) int {
+// fewest finds the zone with the fewest pods, those that it will take included, among the zones that will do for the pod;
+// the first of equal ones.
+func (f *Fleet) fewest(id int, will []int, willDo func(z int) bool) int {
 	best, least := none, 0
 	for z := range f.zones {
 		if !f.mayBeIn(id, f.zones[z].name) || !willDo(z) {
 			continue
 		}
-		if has := f.slotsIn(f.zones[z].name); best == none || has < least {
+		if has := f.slotsIn(f.zones[z].name) + will[z]; best == none || has < least {
 			best, least = z, has
 		}
 	}

@@ -89,6 +89,15 @@ func TestRoomInAnotherZoneIsBetterThanNone(t *testing.T) {
 		85s a4 b4 c4 ?2`, play(t, sc, func(time.Duration, int) float64 { return 1 }))
 }
 
+func TestNodesForManyPodsAreSpreadOverZones(t *testing.T) {
+	sc := pooled(t, "nodes a:4 b:4 c:4; service web; endpoints a:2 b:2 c:2")
+	sc.NodePools.Max = 9
+	sc.Autoscale = &scenario.Autoscale{Min: 12, Max: 12, Every: 15 * s}
+	f := fleet.New(sc)
+	f.Step(50*s, always(0))
+	check(t, "a:4x2 b:4x2 c:4x2 | a-1 a-1 b-1 b-1 c-1 c-1 a-2 b-2 c-2 a-2 b-2 c-2", nodes(f))
+}
+
 func TestAnEmptyNodeGoes(t *testing.T) {
 	sc := pooled(t, "nodes a:4 b:4x3; service web; endpoints a:2 b:2")
 	sc.NodePools.Idle = 60 * s
