@@ -467,3 +467,20 @@ func TestASuccessIsGoodWithinFiveServiceTimesUnlessTheFileSaysOtherwise(t *testi
 		}
 	}
 }
+
+func TestOnlyWholePlacesNamePodsThatHaveNoPlaceYet(t *testing.T) {
+	for _, c := range []struct {
+		where scenario.Where
+		want  bool
+	}{
+		{scenario.Where{}, true},
+		{scenario.Where{Part: 0.5}, false},
+		{scenario.Where{Part: 1}, false},
+		{scenario.Where{First: 1, Last: 9}, false},
+		{scenario.Where{Zone: "a"}, false},
+	} {
+		if got := c.where.Has("", "", 0, 0); got != c.want {
+			t.Errorf("%s: %v, want %v", c.where, got, c.want)
+		}
+	}
+}

@@ -15,7 +15,8 @@ const everything = "*"
 // almost keeps the rounding of floating point from making one endpoint more: 0.1 of 30 is a little above 3.
 const almost = 1e-9
 
-// Has tells whether an endpoint is meant: the place-th, from 1, of the count endpoints that its zone has in its cluster.
+// Has tells whether an endpoint is meant: the place-th, from 1, of the count endpoints that its zone has in its cluster. A
+// place of 0 is that of a pod whose zone is not known yet: no number and no part names it.
 func (w Where) Has(zone topology.Zone, cluster string, place, count int) bool {
 	switch {
 	case w.Zone != "" && zone != w.Zone:
@@ -23,7 +24,7 @@ func (w Where) Has(zone topology.Zone, cluster string, place, count int) bool {
 	case w.Cluster != cluster && (w.Zone != "" || w.Cluster != ""):
 		return false
 	case w.Part > 0:
-		return place <= w.upTo(count)
+		return place >= 1 && place <= w.upTo(count)
 	case w.First > 0:
 		return place >= w.First && place <= w.Last
 	default:
