@@ -14,8 +14,8 @@ type server struct {
 	speed float64 // of its hardware; 1: usual
 	ways  []way   // from each zone that has clients
 
-	fault scenario.Condition
-	lost  bool // with its node
+	fault scenario.Condition // by steps
+	lost  bool               // with its node
 
 	busy    int // workers
 	streams int // open ones

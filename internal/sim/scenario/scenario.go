@@ -1,7 +1,9 @@
 // Package scenario holds the stories that the simulator plays: a cluster, its clients and its endpoints, and what happens
 // to them when. A scenario is one text file; Parse and String are inverse.
 //
-// The package decides nothing and knows no clock. It refuses what cannot be played, with the file, the line and the field.
+// The package balances nothing and knows no clock. What a story means is said here once for all who play it: whom a place
+// names, what a step does to an endpoint, how long work takes. It refuses what cannot be played, with the file, the line and
+// the field.
 package scenario
 
 import (
