@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +15,6 @@ import (
 	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/simulate"
-	"github.com/weir-lb/weir/test/scenarios"
 )
 
 // demoSeeds is how many simulated runs a measured one is compared with: enough to tell what chance does.
@@ -38,7 +35,7 @@ type demoScenarioFlags struct {
 func (f *demoScenarioFlags) group() flagGroup {
 	g := group("Scenarios")
 	g.StringSliceVar(&f.files, "scenario", nil,
-		"instead of the script, play scenarios on real sockets, one after the other: files, or names that weir simulate --list has")
+		"instead of the script, play scenarios on real sockets, one after the other: files, - for standard input, or names that weir simulate --list has")
 	g.StringVar(&f.contender, "contender", demo.DefaultContender, "how the agents balance: weir, hazl, random or one of static-*")
 	g.Float64Var(&f.peak, "peak", 0,
 		"make requests rarer and longer until all clients together send at most this many per second (0: 250)")
@@ -69,7 +66,7 @@ func (f *demoScenarioFlags) run(c *cobra.Command, o demo.PlayOptions, output str
 	if o.Player, err = demo.PlayerFor(way.Name, way.Mode); err != nil {
 		return err
 	}
-	all, err := f.read(o.Player)
+	all, err := f.read(o.Player, c.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -88,14 +85,14 @@ func (f *demoScenarioFlags) run(c *cobra.Command, o demo.PlayOptions, output str
 	for _, sc := range all {
 		a, err := f.prove(c.Context(), sc, o)
 		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("the run of %s was ended early: it has no result", sc.Name)
+			err = fmt.Errorf("the run of %s was ended early: it has no result", sc.Name)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			runs = append(runs, a)
+			err = printAgreement(out, &a, output)
 		}
-		runs = append(runs, a)
-		if err := printAgreement(out, &a, output); err != nil {
-			return err
+		if err != nil { // what was measured before it is not lost
+			return errors.Join(err, printRuns(out, runs, output))
 		}
 	}
 	return conclude(out, runs, output)
@@ -119,13 +116,13 @@ func (f *demoScenarioFlags) prove(ctx context.Context, sc *scenario.Scenario, o 
 // read gives the scenarios, made so that this machine can play them.
 //
 // Errors: of all that cannot be read or played.
-func (f *demoScenarioFlags) read(p demo.Player) ([]*scenario.Scenario, error) {
+func (f *demoScenarioFlags) read(p demo.Player, stdin io.Reader) ([]*scenario.Scenario, error) {
 	var (
 		all  []*scenario.Scenario
 		errs []error
 	)
 	for _, name := range f.files {
-		sc, err := readDemoScenario(name)
+		sc, err := scenarioOf(name, stdin)
 		if err == nil {
 			err = demo.Playable(sc, p)
 		}
@@ -136,21 +133,6 @@ func (f *demoScenarioFlags) read(p demo.Player) ([]*scenario.Scenario, error) {
 		all = append(all, demo.Fit(sc, demo.FitOptions{Rate: f.peak}))
 	}
 	return all, errors.Join(errs...)
-}
-
-// readDemoScenario reads a standard scenario by its name, or a file.
-func readDemoScenario(name string) (*scenario.Scenario, error) {
-	if slices.Contains(scenarios.Names(), name) {
-		return standardScenario(name)
-	}
-	text, err := readScenarioFile(name)
-	if errors.Is(err, os.ErrNotExist) && filepath.Ext(name) == "" && filepath.Base(name) == name {
-		return nil, unknownScenario(name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--scenario=%s: %w", name, err)
-	}
-	return scenario.Parse(name, text)
 }
 
 // simulateSeeds plays the scenario in the simulator, first with the requests that are sent on sockets.
@@ -178,14 +160,20 @@ func printAgreement(w io.Writer, a *demo.Agreement, output string) error {
 	return err
 }
 
+// printRuns prints the data that is wanted at the end, if there is any.
+func printRuns(w io.Writer, runs []demo.Agreement, output string) error {
+	if len(runs) == 0 || output != "json" && output != "yaml" {
+		return nil
+	}
+	return printData(w, output, struct {
+		Runs []demo.Agreement `json:"runs"`
+	}{runs})
+}
+
 // conclude prints the data that is wanted at the end, and says whether all agree.
 func conclude(w io.Writer, runs []demo.Agreement, output string) error {
-	if output == "json" || output == "yaml" {
-		if err := printData(w, output, struct {
-			Runs []demo.Agreement `json:"runs"`
-		}{runs}); err != nil {
-			return err
-		}
+	if err := printRuns(w, runs, output); err != nil {
+		return err
 	}
 	for i := range runs {
 		if !runs[i].Agrees {

@@ -131,7 +131,7 @@ func (f *simulateFlags) what() flagGroup {
 	g := group("What to simulate")
 	g.BoolVar(&f.list, "list", false, "list the standard scenarios")
 	g.StringVar(&f.show, "show", "", "print a standard scenario, to make one's own of it")
-	g.StringArrayVar(&f.files, "scenario", nil, "play the scenario of this file, or - for standard input; may be repeated")
+	g.StringArrayVar(&f.files, "scenario", nil, "play the scenario of this file, or a standard one by its name, or - for standard input; may be repeated")
 	g.StringSliceVar(&f.strategies, "strategies", nil, "strategies to compare, of "+strings.Join(strategyNames(), ", ")+
 		" (default all; with --service: "+simulate.TodayName+", which is kube-proxy in the service's mode, and weir)")
 	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios; %d with --sensitivity; %d with --service)",

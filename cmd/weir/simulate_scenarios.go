@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -40,15 +41,14 @@ func (f *simulateFlags) scenarios(c *cobra.Command, names []string) ([]*scenario
 	}
 	c.SilenceUsage = true
 	var mistakes []error
-	for _, file := range f.files {
-		text, name, err := readScenario(file, c.InOrStdin())
-		if err != nil {
-			return nil, err
-		}
-		s, err := scenario.Parse(name, text)
-		if err != nil {
+	for _, name := range f.files {
+		s, err := scenarioOf(name, c.InOrStdin())
+		if _, ok := errors.AsType[*scenario.Error](err); ok {
 			mistakes = append(mistakes, err)
 			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, s)
 	}
@@ -58,19 +58,29 @@ func (f *simulateFlags) scenarios(c *cobra.Command, names []string) ([]*scenario
 	return all, distinct(all)
 }
 
-// readScenario reads a file, or standard input.
-func readScenario(file string, stdin io.Reader) (text []byte, name string, err error) {
-	if file == "-" {
+// scenarioOf reads what --scenario names: a standard scenario, a file, or - for standard input.
+func scenarioOf(name string, stdin io.Reader) (*scenario.Scenario, error) {
+	if slices.Contains(scenarios.Names(), name) {
+		return standardScenario(name)
+	}
+	var (
+		text []byte
+		err  error
+	)
+	file := name
+	if name == "-" {
+		file = "stdin"
 		text, err = readBounded(stdin)
-		name = "stdin"
 	} else {
-		text, err = readScenarioFile(file)
-		name = file
+		text, err = readScenarioFile(name)
 	}
-	if err != nil {
-		return nil, "", fmt.Errorf("--scenario=%s: %w", file, err)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && filepath.Ext(name) == "" && filepath.Base(name) == name:
+		return nil, unknownScenario(name)
+	case err != nil:
+		return nil, fmt.Errorf("--scenario=%s: %w", name, err)
 	}
-	return text, name, nil
+	return scenario.Parse(file, text)
 }
 
 func readScenarioFile(path string) ([]byte, error) {

@@ -144,6 +144,19 @@ func TestScenariosWhoseNamesReportsCannotUseAreRefused(t *testing.T) {
 	}
 }
 
+func TestAStandardScenarioIsNamedEitherWay(t *testing.T) {
+	rest := []string{"--strategies", "random", "--seeds", "1", "-o", "csv"}
+	_, want, _ := weir(t, "", append([]string{"simulate", "single"}, rest...)...)
+	status, got, err := weir(t, "", append([]string{"simulate", "--scenario", "single"}, rest...)...)
+	if status != exitOK || got != want || !strings.Contains(got, "single") {
+		t.Errorf("status %d, error %q, and\n%s\nwant\n%s", status, err, got, want)
+	}
+	status, _, err = weir(t, "", "simulate", "--scenario", "singel")
+	if status != exitFailed || !strings.Contains(err, `no scenario "singel": did you mean single?`) {
+		t.Errorf("status %d, error %q", status, err)
+	}
+}
+
 func TestAScenarioThatCannotBeReadIsToldWithItsFlag(t *testing.T) {
 	folder := t.TempDir()
 	large := filepath.Join(folder, "large.txtar")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -45,15 +46,16 @@ type zoneRate struct {
 // results in the format called txtar. test/scenarios/README.md documents it.
 //
 // Parse and String are inverse but for Step.Line: for every s that Validate finds nothing wrong with, parsing s.String()
-// under the name s.Name gives s. Errors: every mistake of the file as an *Error, in the order of lines, joined.
+// under the name s.Name gives s. Errors: the mistakes of the file, each as an *Error, in the order of lines, joined; at
+// most 50, and how many there are more.
 func Parse(name string, text []byte) (*Scenario, error) {
 	p := &parser{
 		s: defaults(), file: name,
 		lines: make(map[string]int), broken: make(map[string]bool),
 	}
 	p.s.Name = strings.TrimSuffix(name[strings.LastIndexAny(name, `/\`)+1:], ".txtar")
-	if i := invalidLine(text); i > 0 {
-		return nil, &Error{File: name, Line: i, Message: "the text is not UTF-8: save it as UTF-8"}
+	if err := legible(name, text); err != nil {
+		return nil, err
 	}
 	comment, sections := split(string(text))
 	p.comment(comment)
@@ -66,21 +68,42 @@ func Parse(name string, text []byte) (*Scenario, error) {
 		return p.s, nil
 	}
 	slices.SortStableFunc(p.errs, func(a, b *Error) int { return a.Line - b.Line })
-	all := make([]error, 0, len(p.errs))
-	for _, err := range p.errs {
+	all := make([]error, 0, min(len(p.errs), maxMistakes+1))
+	for i, err := range p.errs {
+		if i == maxMistakes {
+			all = append(all, &Error{File: name, Message: fmt.Sprintf("there are %d mistakes more: mend these first", len(p.errs)-i)})
+			break
+		}
 		all = append(all, err)
 	}
 	return nil, errors.Join(all...)
 }
 
-// invalidLine gives the number of the first line that is not UTF-8; 0 when there is none.
-func invalidLine(text []byte) int {
+// maxMistakes are told of one file: nobody mends more at a time, and a file that is no scenario has one in each line.
+const maxMistakes = 50
+
+// legible refuses text that is not UTF-8, or that would tell a terminal to do something.
+func legible(file string, text []byte) error {
 	for i, line := range strings.Split(string(text), "\n") {
 		if !utf8.ValidString(line) {
-			return i + 1
+			return &Error{File: file, Line: i + 1, Message: "the text is not UTF-8: save it as UTF-8"}
+		}
+		if r, ok := controlIn(line); ok {
+			return &Error{File: file, Line: i + 1, Message: fmt.Sprintf("the text has the control character %U: take it out", r)}
 		}
 	}
-	return 0
+	return nil
+}
+
+// controlIn finds a character that is neither text nor a tab, nor belongs to the line's end.
+func controlIn(line string) (rune, bool) {
+	line = strings.TrimSuffix(line, "\r")
+	at := strings.IndexFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\t' })
+	if at < 0 {
+		return 0, false
+	}
+	r, _ := utf8.DecodeRuneInString(line[at:])
+	return r, true
 }
 
 func (p *parser) comment(lines []string) {

@@ -344,11 +344,19 @@ func TestSingleMistakesAreRefused(t *testing.T) {
 		{head + "-- steps --\n30s slwo a x2", `9: steps: unknown verb "slwo": did you mean slow?`},
 		{head + "-- world --\n", "8: world: is there already, in line 2: make one section of them"},
 		{head + "\xff", "8: the text is not UTF-8: save it as UTF-8"},
+		{"\x1b[31m" + head, "1: the text has the control character U+001B: take it out"},
 	} {
 		got := refusals(c.text)
 		if len(got) != 1 || got[0] != "story.txtar:"+c.want {
 			t.Errorf("%q:\n got %q\nwant %q", c.text, got, "story.txtar:"+c.want)
 		}
+	}
+}
+
+func TestWhatIsNoScenarioIsNotToldLineByLine(t *testing.T) {
+	got := refusals(head + strings.Repeat("nonsense\n", 100_000))
+	if want := "story.txtar: there are 99950 mistakes more: mend these first"; len(got) != 51 || got[50] != want {
+		t.Errorf("got %d mistakes, the last %q; want 51 and %q", len(got), got[len(got)-1], want)
 	}
 }
 
@@ -372,6 +380,7 @@ func TestScenariosMadeInCodeAreCheckedToo(t *testing.T) {
 		t.Errorf("a parsed scenario is refused: %v", errs)
 	}
 	s.Server.Workers = 0
+	s.About = "two\a\n"
 	s.Title = "-- title --"
 	s.Steps = []scenario.Step{
 		{At: 40 * time.Second, Verb: scenario.Heal, Count: 3},
@@ -383,6 +392,7 @@ func TestScenariosMadeInCodeAreCheckedToo(t *testing.T) {
 	}
 	want := []string{
 		`story: title: has the line "-- title --", which would begin a section: write it in another way`,
+		`story: about: has the control character U+0007: take it out`,
 		`story: server.workers: is 0: want a whole number from 1 to 1000`,
 		`story: steps.heal: has a value that heal does not use`,
 		`story: steps.melt: unknown verb "melt"`,

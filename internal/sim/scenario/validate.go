@@ -82,6 +82,9 @@ func (v *validator) texts() {
 			if _, ok := marker(line); ok {
 				v.refuse(part.name, "has the line %q, which would begin a section: write it in another way", line)
 			}
+			if r, ok := controlIn(line); ok {
+				v.refuse(part.name, "has the control character %U: take it out", r)
+			}
 		}
 	}
 }
