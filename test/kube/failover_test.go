@@ -149,6 +149,7 @@ func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
 			Pods: map[string]int{"zone-a": 1, "zone-b": 2, "zone-c": 1}, Change: serveHTTP,
 		}))
 	}
+	const pods = 4 // of each
 	members := []*member{w.start("weir-0"), w.start("weir-1")}
 	w.converged(kube.Limit)
 	w.quiet()
@@ -160,9 +161,15 @@ func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
 	c.StartAPIServer()
 	c.Node("zone-b", "64")
 	apps[0].Scale("zone-a", 3)
-	w.converged(2 * time.Minute)
+	var newcomers []kube.Endpoint
+	w.c.UntilWithin(2*time.Minute, "the slices list the new pods and say the plan", func() error {
+		newcomers = apps[0].Endpoints()
+		if n := len(newcomers); n != pods+2 {
+			return fmt.Errorf("%d endpoints are listed", n) // the built-in controller has an outage to get over, too
+		}
+		return w.pending()
+	})
 	took := time.Since(returned)
-	newcomers := apps[0].Endpoints()
 	c.Until("the agent uses the endpoints that came after the outage", func() error { return load.reachedAll(newcomers) })
 	load.stop()
 
