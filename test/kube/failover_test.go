@@ -161,14 +161,13 @@ func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
 	c.StartAPIServer()
 	c.Node("zone-b", "64")
 	apps[0].Scale("zone-a", 3)
-	var newcomers []kube.Endpoint
 	w.c.UntilWithin(2*time.Minute, "the slices list the new pods and say the plan", func() error {
-		newcomers = apps[0].Endpoints()
-		if n := len(newcomers); n != pods+2 {
+		if n := len(apps[0].Endpoints()); n != pods+2 {
 			return fmt.Errorf("%d endpoints are listed", n) // the built-in controller has an outage to get over, too
 		}
 		return w.pending()
 	})
+	newcomers := apps[0].Endpoints()
 	took := time.Since(returned)
 	c.Until("the agent uses the endpoints that came after the outage", func() error { return load.reachedAll(newcomers) })
 	load.stop()
