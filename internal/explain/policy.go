@@ -124,7 +124,7 @@ func (p *printer) policy(v *Policy) {
 	if v == nil {
 		return
 	}
-	p.print("\n" + p.painter.Paint(grid.Cell{Text: "POLICY", Tone: grid.Bold}) + " for " + v.Client + "\n")
+	p.print("\n" + p.bold("POLICY") + " for " + v.Client + "\n")
 	rows := [][]grid.Cell{head("PORT", "FIELD", "VALUE", "FROM")}
 	var notes []string
 	for i := range v.Ports {

@@ -42,7 +42,7 @@ func PrintPreviews(w io.Writer, all []Preview, s Style) error {
 	p.table(rows)
 	t := Sum(all)
 	p.print(fmt.Sprintf("\n%s: %d, of which %d change; %d endpoints change their hints, %d EndpointSlices are patched\n",
-		p.painter.Paint(grid.Cell{Text: "SERVICES", Tone: grid.Bold}), t.Services, t.Changed, t.Endpoints, t.Writes))
+		p.bold("SERVICES"), t.Services, t.Changed, t.Endpoints, t.Writes))
 	if s.Wide {
 		for i := range all {
 			p.changes(&all[i], all[i].Service+" ("+all[i].Family+")")
@@ -90,7 +90,7 @@ func (p *printer) changes(v *Preview, title string) {
 	}
 	p.print("\n")
 	if title != "" {
-		p.print(p.painter.Paint(grid.Cell{Text: title, Tone: grid.Bold}) + "\n")
+		p.print(p.bold(title) + "\n")
 	}
 	rows := [][]grid.Cell{head("ENDPOINT", "POD", "ZONE", "NODE", "HINTS NOW", "THEN")}
 	for i := range v.Endpoints {

@@ -39,7 +39,7 @@ func (p *printer) explanation(x *Explanation, s Style) {
 	}
 	for _, plan := range plans {
 		if x.Other != nil {
-			p.print("\n" + p.painter.Paint(grid.Cell{Text: "MODE " + string(plan.Mode), Tone: grid.Bold}) + "\n")
+			p.print("\n" + p.bold("MODE "+string(plan.Mode)) + "\n")
 		}
 		if len(plan.Zones) > 0 {
 			p.print("\n")
@@ -240,7 +240,7 @@ func (p *printer) lines(title string, texts []string) {
 	if len(texts) == 0 {
 		return
 	}
-	p.print("\n" + p.painter.Paint(grid.Cell{Text: title, Tone: grid.Bold}) + "\n")
+	p.print("\n" + p.bold(title) + "\n")
 	for _, line := range texts {
 		p.print("  " + line + "\n")
 	}
@@ -248,7 +248,7 @@ func (p *printer) lines(title string, texts []string) {
 
 // node writes what a node may use.
 func (p *printer) node(n *Node, s Style) {
-	p.print("\n" + p.painter.Paint(grid.Cell{Text: "NODE " + n.Node, Tone: grid.Bold}) + " in " + zoneName(n.Zone) + "\n")
+	p.print("\n" + p.bold("NODE "+n.Node) + " in " + zoneName(n.Zone) + "\n")
 	rows := [][]grid.Cell{head("PORT", "MAY USE", "OF ZONES", "BECAUSE")}
 	for i := range n.Ports {
 		port := &n.Ports[i]

@@ -26,6 +26,9 @@ func (p *printer) print(s string) {
 	}
 }
 
+// bold gives a title within a line.
+func (p *printer) bold(s string) string { return p.painter.Paint(grid.Cell{Text: s, Tone: grid.Bold}) }
+
 // columnGap separates columns as kubectl does.
 const columnGap = 3
 
