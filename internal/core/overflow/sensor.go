@@ -85,9 +85,10 @@ func (s *sensor) answers(k *Constants, r *reading, in *GroupCounters) float64 {
 func (s *sensor) deliver(k *Constants, r *reading, in *GroupCounters) {
 	s.transit.push(r.now, float64(in.Sent))
 	due := s.transit.pop(r.now - time.Duration(s.delay*float64(time.Second)))
+	memory := min(max(s.memory, k.DeliveredMin.Seconds()), k.DeliveredMax.Seconds())
 	keep := r.delivered
-	if s.memory < k.DeliveredMax.Seconds() {
-		keep = math.Exp(-r.dt / max(s.memory, k.DeliveredMin.Seconds()))
+	if memory != k.DeliveredMax.Seconds() {
+		keep = math.Exp(-r.dt / memory)
 	}
 	s.ok = s.ok*keep + float64(in.OK)
 	s.due = s.due*keep + due
