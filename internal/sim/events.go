@@ -66,8 +66,9 @@ func (l *line) grow() {
 // agenda holds all events to come: a calendar of the near future, a heap of what comes after it, and lines beside it.
 //
 // The calendar (R. Brown 1988) is a ring of short spans of time, each with the list of its events in order. There are
-// about as many spans in a second as events, so that a list has one or two of them, and a run has few events whose time
-// is not within one turn of the ring. Events are made at the present or after it, never in a span that has passed.
+// about as many spans in a second as events, so that a list has one or two of them, and at usual rates few events come
+// after one turn of the ring. Where requests come so fast that they take longer than a turn, most wait in the heap
+// first, which is no slower than a heap alone. Events are made at the present or after it, never in a span that is over.
 type agenda struct {
 	width uint // of a span: 2^width ns
 	spans [spans]span

@@ -29,8 +29,8 @@ func newNetwork(n scenario.Network) network {
 	}
 }
 
-// span draws how long one way between a client and an endpoint takes.
-func (s *Simulation) span(c *client, v *server) time.Duration {
+// oneWay draws how long one way between a client and an endpoint takes.
+func (s *Simulation) oneWay(c *client, v *server) time.Duration {
 	took := s.network.half[v.ways[c.zone]] + v.fault.Delay/2
 	if s.network.jitter > 0 {
 		return took + time.Duration(float64(took)*s.network.jitter*c.chance.ExpFloat64())
@@ -42,10 +42,10 @@ func (s *Simulation) span(c *client, v *server) time.Duration {
 func (s *Simulation) travel(i uint32, k kind) {
 	x := &s.exchanges.all[i]
 	c, v := &s.clients[x.client], &s.servers[x.server]
-	took := s.span(c, v)
+	took := s.oneWay(c, v)
 	if x.connects && k == evArrive && !v.refusing() { // the refusal is the answer to the first packet
-		there := s.span(c, v)
-		back := s.span(c, v)
+		there := s.oneWay(c, v)
+		back := s.oneWay(c, v)
 		x.rtt = there + back
 		took += x.rtt
 	}
