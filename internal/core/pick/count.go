@@ -99,7 +99,7 @@ func (p *Pool) count(now, elapsed time.Duration) {
 		var inFlight int64
 		c := &p.counters.Groups[i]
 		*c = overflow.GroupCounters{RTT: time.Duration(g.rtt.Load())}
-		for _, j := range g.members {
+		for _, j := range g.Members {
 			m := p.members[j]
 			c.Sent += m.did.sent
 			c.OK += m.did.ok
@@ -143,7 +143,7 @@ func (p *Pool) mark(now time.Duration) {
 	}
 	for i, g := range p.groups {
 		g.usable, g.drained = 0, p.draining
-		for _, j := range g.members {
+		for _, j := range g.Members {
 			m := p.members[j]
 			s := m.standing.Load()
 			if s != m.stood {

@@ -1,32 +1,14 @@
 package pick
 
 import (
-	"cmp"
-	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
-
-// groupKey is a group's identity: what is known of it lasts as long as some endpoint has this key.
-type groupKey struct {
-	home    bool // the plan's pool, whatever zones it has; then the rest is empty
-	tier    int
-	cluster string
-	zone    topology.Zone
-}
-
-// keyOf tells which group a target belongs to.
-func keyOf(t *Target) groupKey {
-	if t.Home {
-		return groupKey{home: true}
-	}
-	return groupKey{tier: t.Tier, cluster: t.Cluster, zone: t.Zone}
-}
 
 // group is a set of endpoints that the overflow strategy treats as one.
 type group struct {
@@ -35,11 +17,8 @@ type group struct {
 	rtt   atomic.Int64 // in ns; 0: not known
 
 	// The loop's.
-	key     groupKey
-	cost    topology.Cost
-	members []int // indexes into Pool.members
-	ready   []int // those of them that are ready
-	parted  bool  // some have a part's weight; see Target.Affinity
+	route.Group // indexes into Pool.members
+
 	past    history
 	turn    *turn
 	lead    time.Duration // how much longer the way is than the way home
@@ -57,8 +36,8 @@ type looks struct {
 	failing, panics bool
 }
 
-func newGroup(key groupKey) *group {
-	g := &group{key: key, turn: new(turn)}
+func newGroup() *group {
+	g := &group{turn: new(turn)}
 	g.limit.Store(int64(unknownLimit))
 	return g
 }
@@ -102,112 +81,61 @@ func (g *group) failing() bool {
 	return (g.ok+deliveredPrior)/(g.ok+g.failed+deliveredPrior) < deliveredLow
 }
 
-// regroup forms groups of the members and gives each member its group. Groups that were there before are taken over: by
-// key, and else by zone and cluster, as a change of policy may move them to another tier. The first is home; the others
-// come by tier, in each the cheapest first, those of equal cost by zone and cluster, rotated, so that not all clients
-// prefer the same one. Without a home target the first group is home.
+// regroup forms groups of the members and gives each member its group. What is known of a group is taken over: by key, and
+// else by zone and cluster, as a change of policy may move a group to another tier.
 func regroup(members []*member, before []*group, rotate uint64) []*group {
-	in := make(map[groupKey][]int)
+	targets := make([]Target, len(members))
 	for i, m := range members {
-		key := keyOf(&m.target)
-		in[key] = append(in[key], i)
+		targets[i] = m.target
 	}
-	groups := inherit(slices.SortedFunc(maps.Keys(in), groupKey.compare), before)
-	for _, g := range groups {
-		g.members, g.ready, g.cost, g.parted = in[g.key], nil, 0, false
-		for _, i := range g.members {
-			g.cost += members[i].target.Cost
-			g.parted = g.parted || members[i].target.AffinityWeight > 0
-			if !members[i].target.Unready {
-				g.ready = append(g.ready, i)
-			}
-		}
-		g.cost /= topology.Cost(len(g.members))
-	}
-	arrange(groups, rotate)
+	formed := route.Groups(targets, rotate)
+	groups := inherit(formed, before)
 	for i, g := range groups {
-		for _, m := range g.members {
+		g.Group = formed[i]
+		for _, m := range g.Members {
 			members[m].group = i
 		}
 	}
 	return groups
 }
 
-// inherit gives a group for each key, with what is known of it.
-func inherit(keys []groupKey, before []*group) []*group {
-	known := make(map[groupKey]*group, len(before))
+// inherit gives a group for each of those that were formed, with what is known of it.
+func inherit(formed []route.Group, before []*group) []*group {
+	known := make(map[route.GroupKey]*group, len(before))
 	for _, g := range before {
-		known[g.key] = g
+		known[g.Key] = g
 	}
-	groups := make([]*group, len(keys))
-	for i, key := range keys {
-		groups[i] = known[key]
-		delete(known, key)
+	groups := make([]*group, len(formed))
+	for i := range formed {
+		groups[i] = known[formed[i].Key]
+		delete(known, formed[i].Key)
 	}
-	for i, key := range keys {
+	for i := range formed {
 		for _, g := range before {
-			moved := g.key
-			moved.tier = key.tier
-			if groups[i] == nil && known[g.key] == g && moved == key {
+			moved := g.Key
+			moved.Tier = formed[i].Key.Tier
+			if groups[i] == nil && known[g.Key] == g && moved == formed[i].Key {
 				groups[i] = g
-				delete(known, g.key)
-				g.key = key
+				delete(known, g.Key)
 			}
 		}
 		if groups[i] == nil {
-			groups[i] = newGroup(key)
+			groups[i] = newGroup()
 		}
 	}
 	return groups
-}
-
-// compare orders keys by home, tier, zone and cluster.
-func (k groupKey) compare(o groupKey) int {
-	rank := func(k groupKey) int {
-		if k.home {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(rank(k), rank(o)), cmp.Compare(k.tier, o.tier),
-		strings.Compare(string(k.zone), string(o.zone)), strings.Compare(k.cluster, o.cluster))
-}
-
-// arrange puts groups into waterfall order.
-func arrange(groups []*group, rotate uint64) {
-	slices.SortFunc(groups, func(a, b *group) int {
-		if a.key.home == b.key.home && a.key.tier == b.key.tier && a.cost != b.cost {
-			return cmp.Compare(a.cost, b.cost)
-		}
-		return a.key.compare(b.key)
-	})
-	alike := func(a, b *group) bool {
-		return a.key.home == b.key.home && a.key.tier == b.key.tier && a.cost == b.cost
-	}
-	for from := 0; from < len(groups); {
-		to := from + 1
-		for to < len(groups) && alike(groups[from], groups[to]) {
-			to++
-		}
-		equal := groups[from:to]
-		shift := int(rotate % uint64(len(equal))) //nolint:gosec // below the number of groups.
-		slices.Reverse(equal[:shift])
-		slices.Reverse(equal[shift:])
-		slices.Reverse(equal)
-		from = to
-	}
 }
 
 // scene describes the groups to a strategy.
 func scene(groups []*group, client topology.Zone, endpoints int) overflow.Scene {
 	s := overflow.Scene{Groups: make([]overflow.Group, len(groups)), Endpoints: endpoints}
 	for i, g := range groups {
-		zone := g.key.zone
-		if g.key.home {
+		zone := g.Key.Zone
+		if g.Key.Home {
 			zone = client
 		}
 		s.Groups[i] = overflow.Group{
-			Zone: zone, Cluster: g.key.cluster, Cost: g.cost, Tier: g.key.tier, Endpoints: slices.Clone(g.ready),
+			Zone: zone, Cluster: g.Key.Cluster, Cost: g.Cost, Tier: g.Key.Tier, Endpoints: slices.Clone(g.Ready),
 		}
 	}
 	return s

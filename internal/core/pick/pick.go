@@ -8,32 +8,17 @@ package pick
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // Target is an endpoint as a pool needs it.
-type Target struct {
-	Addr    netip.AddrPort // identity
-	Zone    topology.Zone
-	Cluster string
-	Cost    topology.Cost // of a request from this client
-	Home    bool          // belongs to the pool that the plan gives to this client
-	Tier    int           // of who is not home: lower ones are spilled to first, whatever they cost
-	Unready bool          // counts in its group's health, and is never picked
-
-	Weight  uint32 // of requests, relative to the others of its group; 0: 1
-	HashKey string // what it is hashed by; empty: Addr
-	// Affinity names a part of home that gets a share of home's requests by AffinityWeight, the same in all targets of that
-	// part; empty: home has no parts, or this endpoint is in the part that has no name.
-	Affinity       string
-	AffinityWeight uint32 // 0: home has no parts
-}
+type Target = route.Endpoint
 
 // Verdict is the outcome of a Pick.
 type Verdict uint8

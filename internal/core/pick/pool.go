@@ -124,7 +124,7 @@ func (p *Pool) Pick(now time.Duration, r Request) (Ticket, Verdict) {
 // it is the key's place, so that a change of shares moves keys, not requests. Few requests walk in steps of the golden
 // ratio, so that three of ten go abroad when three of ten should. Many are spread by chance: their number evens them out,
 // and the walk is a word that all processors write.
-func (p *Pool) course(v *view, random uint64, r Request) *route {
+func (p *Pool) course(v *view, random uint64, r Request) *groupView {
 	switch {
 	case !v.split:
 		return &v.routes[0]
@@ -184,7 +184,7 @@ func (p *Pool) configure(x *Prepared) {
 func (p *Pool) limit() {
 	ready := 0
 	for _, g := range p.groups {
-		ready += len(g.ready)
+		ready += len(g.Ready)
 	}
 	p.ward.allowed.Store(int64(p.ward.rules.Load().Allowed(ready)))
 }
@@ -217,7 +217,7 @@ func (p *Pool) replace(now time.Duration) {
 	}
 	p.members = members
 	p.groups = regroup(p.members, p.groups, p.options.Rotate)
-	if slices.ContainsFunc(p.groups, func(g *group) bool { return g.parted }) {
+	if slices.ContainsFunc(p.groups, func(g *group) bool { return g.Parted }) {
 		p.revision++ // a part's pickers count who is not ready, too
 	}
 	for _, g := range p.groups {

@@ -1,6 +1,6 @@
 package pick
 
-import "net/netip"
+import "github.com/weir-lb/weir/internal/core/route"
 
 // Prepared is a Config and the endpoints it is for, with what takes long to make: the wheels of hashing algorithms. It is
 // immutable; any number of pools may take it over, and no tick builds a wheel.
@@ -8,7 +8,7 @@ type Prepared struct {
 	config  Config
 	targets []Target // each address once, as it was named first
 	make    maker
-	lookups map[groupKey]lookup
+	lookups map[route.GroupKey]lookup
 }
 
 // Prepare makes what Apply takes over. It may take long for an algorithm with large wheels, and needs no pool, so that it
@@ -16,24 +16,11 @@ type Prepared struct {
 func Prepare(c Config, targets []Target) *Prepared { return prepare(c, targets, c.wheels()) }
 
 func prepare(c Config, targets []Target, make maker) *Prepared {
-	x := &Prepared{config: c, targets: distinct(targets), make: make}
+	x := &Prepared{config: c, targets: route.Distinct(targets), make: make}
 	if make != nil {
 		x.lookups = lookups(x.targets, make)
 	}
 	return x
-}
-
-// distinct gives each address once: an endpoint that two slices name is one endpoint.
-func distinct(targets []Target) []Target {
-	seen := make(map[netip.AddrPort]bool, len(targets))
-	once := make([]Target, 0, len(targets))
-	for _, t := range targets {
-		if !seen[t.Addr] {
-			seen[t.Addr] = true
-			once = append(once, t)
-		}
-	}
-	return once
 }
 
 // maker makes the wheel of some targets, at least one. It is nil for algorithms that have none.
@@ -55,13 +42,13 @@ type lookup struct {
 
 // lookups makes the wheel of each group. All that are ready are in it, whoever sits out, so that a pause moves the keys of
 // one endpoint and builds nothing.
-func lookups(targets []Target, make maker) map[groupKey]lookup {
-	all := map[groupKey]lookup{}
+func lookups(targets []Target, make maker) map[route.GroupKey]lookup {
+	all := map[route.GroupKey]lookup{}
 	for i, t := range targets {
 		if !t.Unready {
-			l := all[keyOf(&t)]
+			l := all[t.Key()]
 			l.ready = append(l.ready, i)
-			all[keyOf(&t)] = l
+			all[t.Key()] = l
 		}
 	}
 	for key, l := range all {
@@ -85,7 +72,7 @@ func at[T any](all []T, indexes []int) []T {
 // names, is nobody there: his keys go where they go in a pause, all others stay, and nothing is built. It is nil without
 // members.
 func (p *Pool) hashed(g *group, members []int) picker {
-	l := p.prepared.lookups[g.key]
+	l := p.prepared.lookups[g.Key]
 	if len(members) == 0 || l.wheel == nil {
 		return nil
 	}

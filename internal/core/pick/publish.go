@@ -50,7 +50,7 @@ func (p *Pool) publish() {
 	draft.strict = p.prepared.config.Panic != nil && *p.prepared.config.Panic <= 0
 	if !p.decision.Confined {
 		for _, g := range p.groups {
-			if !slices.ContainsFunc(draft.routes, func(r route) bool { return r.group == g }) {
+			if !slices.ContainsFunc(draft.routes, func(r groupView) bool { return r.group == g }) {
 				draft.reserve = append(draft.reserve, p.route(old, g, nil))
 			}
 		}
@@ -65,7 +65,7 @@ func (p *Pool) publish() {
 }
 
 // divide lays out the keys by the routes' shares.
-func (p *Pool) divide(routes []route) []stretch {
+func (p *Pool) divide(routes []groupView) []stretch {
 	claims := make([]claim, len(p.groups), len(p.groups)+1)
 	for i, g := range p.groups {
 		claims[i].group = g
@@ -96,7 +96,7 @@ func (p *Pool) divide(routes []route) []stretch {
 
 // drawRoutes appends the decision's routes that exist and have a share; without any, and without shedding, home has
 // all.
-func (p *Pool) drawRoutes(old *view, routes []route) []route {
+func (p *Pool) drawRoutes(old *view, routes []groupView) []groupView {
 	cumulative := 0.0
 	for _, r := range p.decision.Routes {
 		if r.Group < 0 || r.Group >= len(p.groups) || r.Share <= 0 {
@@ -126,9 +126,9 @@ func position(share float64) uint64 { return uint64(min(max(share, 0), 1) * whol
 
 // route sorts a group's ready endpoints, or a subset of them, by what they can be used for. If the old view has the same
 // route its slices and its picker serve again.
-func (p *Pool) route(old *view, g *group, subset []int) route {
+func (p *Pool) route(old *view, g *group, subset []int) groupView {
 	if subset == nil {
-		subset = g.members
+		subset = g.Members
 	}
 	p.serving, p.due, p.everyone, p.covered, p.whole = p.serving[:0], p.due[:0], p.everyone[:0], p.covered[:0], p.whole[:0]
 	p.indexes = p.indexes[:0]
@@ -157,14 +157,14 @@ func (p *Pool) route(old *view, g *group, subset []int) route {
 			p.due = append(p.due, e)
 		}
 	}
-	r := route{
+	r := groupView{
 		group: g, ring: g.past.rings[0], failing: g.failing(), revision: p.revision, panics: g.panics,
 		serving: p.serving, due: p.due, everyone: p.everyone,
 	}
 	if r.hashes = p.prepared.make != nil; r.hashes {
 		r.covered = p.covered
 	}
-	if before := old.find(&r, (*route).sameEndpoints); before != nil {
+	if before := old.find(&r, (*groupView).sameEndpoints); before != nil {
 		r.serving, r.due, r.everyone, r.covered = before.serving, before.due, before.everyone, before.covered
 		r.picker, r.walker = before.picker, before.walker
 		return r
@@ -176,8 +176,8 @@ func (p *Pool) route(old *view, g *group, subset []int) route {
 
 // equip gives a route its picker. That of a hashing algorithm is made again only when other endpoints are to be found, and
 // not because one of them sits out.
-func (p *Pool) equip(old *view, r *route) {
-	switch before := old.find(r, (*route).sameWheel); {
+func (p *Pool) equip(old *view, r *groupView) {
+	switch before := old.find(r, (*groupView).sameWheel); {
 	case r.hashes && before != nil:
 		r.picker, r.covered = before.picker, before.covered
 	case r.hashes:
@@ -186,7 +186,7 @@ func (p *Pool) equip(old *view, r *route) {
 	case len(r.serving) == 0:
 	case r.panics: // nothing that is known of the endpoints is to be believed
 		r.picker = newPlain(&Config{Algorithm: Random}, r.serving, r.group.turn)
-	case r.group.parted: // a part loses its share with its endpoints: the picker has to know all of them
+	case r.group.Parted: // a part loses its share with its endpoints: the picker has to know all of them
 		r.picker = newAffinity(&p.prepared.config, p.whole, r.group.turn)
 	default:
 		r.picker = newPlain(&p.prepared.config, r.serving, r.group.turn)

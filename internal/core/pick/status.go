@@ -77,8 +77,8 @@ func (p *Pool) Status() Status {
 	for i, described := range scene(p.groups, p.options.Zone, len(p.members)).Groups {
 		g := p.groups[i]
 		s.Groups[i] = GroupStatus{
-			Zone: described.Zone, Cluster: described.Cluster, Cost: g.cost, Home: i == 0, Endpoints: len(g.members),
-			Ready: len(g.ready), Usable: g.usable, RTT: time.Duration(g.rtt.Load()), Drained: g.drained,
+			Zone: described.Zone, Cluster: described.Cluster, Cost: g.Cost, Home: i == 0, Endpoints: len(g.Members),
+			Ready: len(g.Ready), Usable: g.usable, RTT: time.Duration(g.rtt.Load()), Drained: g.drained,
 			Tier: described.Tier, Panics: g.panics,
 		}
 		if i < len(d.Groups) {

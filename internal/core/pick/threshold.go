@@ -40,13 +40,13 @@ func (p *Pool) grade() {
 	f := factor(p.prepared.config.Threshold)
 	sum := 0
 	for i, g := range p.groups {
-		if i < 2 || g.key.tier != p.groups[i-1].key.tier {
+		if i < 2 || g.Key.Tier != p.groups[i-1].Key.Tier {
 			p.levels = append(p.levels, level{from: i, to: i})
 		}
 		l := &p.levels[len(p.levels)-1]
 		l.to = i + 1
 		l.usable += g.usable
-		l.total += len(g.members)
+		l.total += len(g.Members)
 	}
 	for i := range p.levels {
 		l := &p.levels[i]

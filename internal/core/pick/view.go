@@ -4,19 +4,19 @@ import "slices"
 
 // view is what requests follow between two ticks. It is immutable.
 type view struct {
-	routes    []route   // in use, with their shares of the interval [0, 2^32)
-	reserve   []route   // the other groups in waterfall order, for when no route has anyone who serves
-	stretches []stretch // of the same interval, for requests with a key; with the same shares
-	shed      bool      // positions beyond the last route are to be rejected
-	strict    bool      // who sits out is not used, not even if all do
-	split     bool      // there is a choice between routes or shedding
+	routes    []groupView // in use, with their shares of the interval [0, 2^32)
+	reserve   []groupView // the other groups in waterfall order, for when no route has anyone who serves
+	stretches []stretch   // of the same interval, for requests with a key; with the same shares
+	shed      bool        // positions beyond the last route are to be rejected
+	strict    bool        // who sits out is not used, not even if all do
+	split     bool        // there is a choice between routes or shedding
 	// sampled takes positions at random: with many requests chance is fair enough, and the sequence, which makes few
 	// requests keep to the shares exactly, would be one word that all processors write.
 	sampled bool
 }
 
-// route is a share of the requests and who serves them.
-type route struct {
+// groupView is a group's share of the requests and the endpoints that serve them.
+type groupView struct {
 	end      uint64 // of the route's part of [0, 2^32)
 	group    *group
 	ring     *ring       // for requests that start now
@@ -33,7 +33,7 @@ type route struct {
 }
 
 // at gives the route of a position in [0, 2^32); nil where requests are to be shed.
-func (v *view) at(position uint64) *route {
+func (v *view) at(position uint64) *groupView {
 	for i := range v.routes {
 		if r := &v.routes[i]; position < r.end {
 			return r
@@ -43,7 +43,7 @@ func (v *view) at(position uint64) *route {
 }
 
 // keyed gives the route of a key's place in [0, 2^32); nil where requests are to be shed.
-func (v *view) keyed(position uint64) *route {
+func (v *view) keyed(position uint64) *groupView {
 	for i := range v.stretches {
 		if p := &v.stretches[i]; position < p.end {
 			if p.group == nil {
@@ -57,7 +57,7 @@ func (v *view) keyed(position uint64) *route {
 
 // equal tells whether requests would notice the difference. The stretches follow from the routes.
 func (v *view) equal(o *view) bool {
-	same := func(a, b route) bool {
+	same := func(a, b groupView) bool {
 		return a.end == b.end && a.failing == b.failing && a.sameEndpoints(&b)
 	}
 	return v.shed == o.shed && v.sampled == o.sampled && v.split == o.split && v.strict == o.strict &&
@@ -65,7 +65,7 @@ func (v *view) equal(o *view) bool {
 }
 
 // sameEndpoints tells whether both routes have the same group with the same endpoints in the same standing.
-func (r *route) sameEndpoints(o *route) bool {
+func (r *groupView) sameEndpoints(o *groupView) bool {
 	return r.group == o.group && r.ring == o.ring && r.revision == o.revision && r.panics == o.panics &&
 		sameList(r.serving, o.serving) && sameList(r.due, o.due) &&
 		sameList(r.everyone, o.everyone) && r.sameWheel(o)
@@ -80,14 +80,14 @@ func sameList(a, b []*endpoint) bool {
 }
 
 // sameWheel tells whether a hashing picker of one is good for the other.
-func (r *route) sameWheel(o *route) bool {
+func (r *groupView) sameWheel(o *groupView) bool {
 	return r.hashes == o.hashes && r.group == o.group && r.revision == o.revision && sameList(r.covered, o.covered)
 }
 
 // find looks for the previous view's route that is the same in that respect, so that slices and picker need not be made
 // again.
-func (v *view) find(r *route, same func(r, o *route) bool) *route {
-	for _, routes := range [][]route{v.routes, v.reserve} {
+func (v *view) find(r *groupView, same func(r, o *groupView) bool) *groupView {
+	for _, routes := range [][]groupView{v.routes, v.reserve} {
 		for i := range routes {
 			if same(&routes[i], r) {
 				return &routes[i]
@@ -98,14 +98,14 @@ func (v *view) find(r *route, same func(r, o *route) bool) *route {
 }
 
 // takes tells whether an endpoint may have a request.
-func (r *route) takes(e *endpoint) bool {
+func (r *groupView) takes(e *endpoint) bool {
 	s := e.standing.Load()
 	return s == serving || r.panics && s != gone
 }
 
 // choice is an endpoint, the route it was found on, and whether this request is its trial.
 type choice struct {
-	route    *route
+	route    *groupView
 	endpoint *endpoint
 	trial    bool
 }
@@ -133,7 +133,7 @@ type walker interface {
 // search finds an endpoint when the straight way is not open: somebody on the route is due for a trial, the request is
 // a retry, or the one proposed has stopped serving. Each step asks for less than the one before. A request that two
 // endpoints failed looks for another group: a zone that has just gone is not known to fail before the next tick.
-func (v *view) search(r *route, q query) (choice, bool) {
+func (v *view) search(r *groupView, q query) (choice, bool) {
 	if len(q.avoid) == 0 {
 		if e := r.trial(&q); e != nil {
 			return choice{route: r, endpoint: e, trial: true}, true
@@ -161,7 +161,7 @@ func (v *view) search(r *route, q query) (choice, bool) {
 
 // trial gives an endpoint that waits for one, if this request is to be it. Where keys belong to endpoints only a key of
 // its own will do: others would move twice.
-func (r *route) trial(q *query) *endpoint {
+func (r *groupView) trial(q *query) *endpoint {
 	if r.hashes && len(r.due) > 0 {
 		if e := r.picker.pick(q.random, q.key); e != nil && e.standing.CompareAndSwap(due, trying) {
 			return e
@@ -177,8 +177,8 @@ func (r *route) trial(q *query) *endpoint {
 }
 
 // elsewhere looks for another group that does not fail, cheapest first.
-func (v *view) elsewhere(from *route, q *query) (choice, bool) {
-	for _, routes := range [...][]route{v.routes, v.reserve} {
+func (v *view) elsewhere(from *groupView, q *query) (choice, bool) {
+	for _, routes := range [...][]groupView{v.routes, v.reserve} {
 		for i := range routes {
 			if r := &routes[i]; !r.failing && r.group != from.group {
 				if e := r.next(q); e != nil {
@@ -192,7 +192,7 @@ func (v *view) elsewhere(from *route, q *query) (choice, bool) {
 
 // first looks for any endpoint that serves, cheapest first.
 func (v *view) first(q *query) (choice, bool) {
-	for _, routes := range [...][]route{v.routes, v.reserve} {
+	for _, routes := range [...][]groupView{v.routes, v.reserve} {
 		for i := range routes {
 			if e := routes[i].next(q); e != nil {
 				return choice{route: &routes[i], endpoint: e}, true
@@ -203,11 +203,11 @@ func (v *view) first(q *query) (choice, bool) {
 }
 
 // resort is for a service nobody of which serves: then sitting out helps nobody, and any endpoint will do.
-func (v *view) resort(r *route, q *query) (choice, bool) {
+func (v *view) resort(r *groupView, q *query) (choice, bool) {
 	if n := uint64(len(r.everyone)); n > 0 {
 		return choice{route: r, endpoint: r.everyone[below(upper(q.random), n)]}, true
 	}
-	for _, routes := range [...][]route{v.routes, v.reserve} {
+	for _, routes := range [...][]groupView{v.routes, v.reserve} {
 		for i := range routes {
 			r := &routes[i]
 			if n := uint64(len(r.everyone)); n > 0 {
@@ -220,7 +220,7 @@ func (v *view) resort(r *route, q *query) (choice, bool) {
 
 // next gives an acceptable endpoint of the route: the picker's, or else the one that follows in the picker's own order, or
 // around the circle from a place that depends on the key, so that a request with a key finds the same substitute each time.
-func (r *route) next(q *query) *endpoint {
+func (r *groupView) next(q *query) *endpoint {
 	n := uint64(len(r.serving))
 	if n == 0 {
 		return nil

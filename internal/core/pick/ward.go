@@ -86,13 +86,13 @@ func (p *Pool) spare(now time.Duration) {
 	for i, g := range p.groups {
 		p.inGroup = p.inGroup[:0]
 		sitOut := 0
-		for _, j := range g.members {
+		for _, j := range g.Members {
 			p.inGroup = append(p.inGroup, p.members[j])
 			if p.members[j].health.Out {
 				sitOut++
 			}
 		}
-		for sitOut > rules.Allowed(len(g.ready)) && !p.wellBeyond(i) && p.recall(p.inGroup, now) {
+		for sitOut > rules.Allowed(len(g.Ready)) && !p.wellBeyond(i) && p.recall(p.inGroup, now) {
 			sitOut--
 		}
 	}
