@@ -14,7 +14,7 @@ type listener struct {
 	address  netip.AddrPort
 	protocol l7.Protocol
 	pool     *pool // of everybody that has no class
-	lanes    *l7.Lanes
+	lanes    *l7.Upstreams
 	server   *l7.Server
 }
 
@@ -25,7 +25,7 @@ func (r *running) listen(a netip.AddrPort, p *pool) (*listener, error) {
 	protocol, lanes := protocolOf(&p.wanted), r.lanes[p.wanted.key]
 	server, err := l7.Listen(a, l7.Options{
 		Protocol: protocol,
-		Lanes:    lanes,
+		Upstreams:    lanes,
 		Clock:    r.agent.clock,
 		Limits:   r.agent.config.Limits,
 		Timeouts: r.agent.config.Timeouts,

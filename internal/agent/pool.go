@@ -19,7 +19,7 @@ type pool struct {
 	pool     *pick.Pool
 	strategy *followed
 	observer *observer
-	lane     *l7.Lane // another one when requests are to be hashed in another way
+	lane     *l7.Upstream // another one when requests are to be hashed in another way
 	journal  journal
 }
 
@@ -76,7 +76,7 @@ func (c *Config) follow(p *pool, w *wantedPool, now time.Duration) bool {
 		changed = true
 	}
 	if p.lane == nil || before.hashing != w.hashing {
-		p.lane = &l7.Lane{Pool: p.pool, Observer: p.observer}
+		p.lane = &l7.Upstream{Pool: p.pool, Observer: p.observer}
 		if w.hashing != nil {
 			p.lane.Hash = w.hashing.rules
 		}

@@ -25,7 +25,7 @@ type running struct {
 	wanted    map[netip.AddrPort]*wantedPool // of world: who should answer where
 	pools     map[poolKey]*pool
 	listeners map[netip.AddrPort]*listener
-	lanes     map[poolKey]*l7.Lanes // for the listeners of each pool without a class
+	lanes     map[poolKey]*l7.Upstreams // for the listeners of each pool without a class
 	failing   map[netip.AddrPort]*failing
 
 	order    []*pool        // of pools, by key, for ticking and publishing
@@ -165,10 +165,10 @@ func (r *running) update(w *wantedPool) bool {
 // redirect sends the next requests of each listener to the pools that there are now. Requests under way stay where they
 // are.
 func (r *running) redirect() {
-	r.lanes = make(map[poolKey]*l7.Lanes)
+	r.lanes = make(map[poolKey]*l7.Upstreams)
 	for _, p := range r.order { // that without a class comes first
 		if p.wanted.key.class == "" {
-			r.lanes[p.wanted.key] = &l7.Lanes{Default: p.lane, ByClient: make(map[netip.Addr]*l7.Lane)}
+			r.lanes[p.wanted.key] = &l7.Upstreams{Default: p.lane, ByClient: make(map[netip.Addr]*l7.Upstream)}
 			continue
 		}
 		for _, addr := range p.wanted.clients {

@@ -141,7 +141,7 @@ func (a *attempt) request(ctx context.Context) *http.Request {
 	}
 	out.Body = a.view
 	// net/http sends a body after the final answer even, to keep the connection: the client would be told to continue
-	// with what nobody wants. It does not if the connection is not kept.
+	// with a body that is not used. It does not if the connection is not kept.
 	out.Close = out.Header.Get("Expect") != ""
 	out.Trailer = a.x.trailer
 	return out.WithContext(ctx)

@@ -20,12 +20,12 @@ func BenchmarkGet(b *testing.B) {
 	direct := &url.URL{Scheme: "http", Host: endpoint.String()}
 	b.Run("path=direct", func(b *testing.B) { get(b, direct.String()) })
 	b.Run("path=weir", func(b *testing.B) {
-		get(b, start(b, l7.Options{Lanes: only(poolOf(endpoint), nil)}).url)
+		get(b, start(b, l7.Options{Upstreams: only(poolOf(endpoint), nil)}).url)
 	})
 	b.Run("path=weir by source", func(b *testing.B) {
-		lanes := only(poolOf(endpoint), nil)
-		lanes.Default.Hash = compiled(b, header("absent"), sourceIP())
-		get(b, start(b, l7.Options{Lanes: lanes}).url)
+		upstreams := only(poolOf(endpoint), nil)
+		upstreams.Default.Hash = compiled(b, header("absent"), sourceIP())
+		get(b, start(b, l7.Options{Upstreams: upstreams}).url)
 	})
 	b.Run("path=ReverseProxy", func(b *testing.B) {
 		proxy := &httputil.ReverseProxy{

@@ -24,7 +24,7 @@ type body struct {
 	read  int64
 	end   error  // what source said last; nil while there may be more
 	ended func() // called once, at the end or the first error
-	gone  bool   // the exchange is over: nobody may read
+	gone  bool   // the exchange is over: reading is no longer allowed
 }
 
 // keptBody bounds what is remembered of a body: one read's worth. Larger bodies of idempotent requests are uploads,

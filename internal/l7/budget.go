@@ -56,7 +56,7 @@ func (b *budget) withdraw(now time.Duration) bool {
 	}
 }
 
-// roll lets time pass. The one caller who moves the second does the work.
+// roll lets time pass. The one caller that moves the second does the work.
 func (b *budget) roll(now time.Duration) {
 	second := int64(now / time.Second)
 	last := b.second.Load()

@@ -109,7 +109,7 @@ type refusal struct {
 	retryAfter bool // the client should try again, a second later
 }
 
-// statusClientClosed is nginx's code for a client that left before the answer; nobody receives it, metrics show it.
+// statusClientClosed is nginx's code for a client that left before the answer; it is sent to no client, metrics show it.
 const statusClientClosed = 499
 
 // refusalFor gives the answer that belongs to a reason.

@@ -7,10 +7,10 @@
 // client whose framing is ambiguous is refused and not guessed at, and that every ticket of the pool is answered and
 // closed once. It refuses to be a forward proxy, to end TLS, and to rewrite what the service said.
 //
-// Which pool a request asks, and what it is hashed by, is its client's Lane. Follow swaps all lanes at once: requests take
+// Which pool a request asks, and what it is hashed by, is its client's Upstream. Follow swaps all upstreams at once: requests take
 // no lock to find theirs, and keep it to their end.
 //
-// Two halves meet at a seam. The forwarding half knows no protocol engine: lane, course (pick, retry, tickets), hash,
-// budget, classify, headers, framer. The engine half carries the bytes: today net/http on both sides (web, endpoint, gate), and
+// Two halves meet at a seam. The forwarding half knows no protocol engine: upstream, retrier (pick, retry, tickets), hash,
+// budget, classify, headers, framer. The engine half carries the bytes: today net/http on both sides (web, endpoint, guard), and
 // sockets for TCP. ADR-0009 says why, and what a faster engine replaces.
 package l7

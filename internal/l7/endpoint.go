@@ -60,7 +60,7 @@ func (e *endpoints) use(addr netip.AddrPort) *endpoint {
 		if !ep.gone.Load() {
 			return ep
 		}
-		// It was forgotten in between and is back: a new one takes its place.
+		// It was removed in between and is back: a new one replaces it.
 		ep.done()
 		e.known.CompareAndDelete(addr, ep)
 	}
@@ -116,7 +116,7 @@ func (e *endpoints) transport(ep *endpoint) *http.Transport {
 		ExpectContinueTimeout:  continueWait,
 		MaxResponseHeaderBytes: maxResponseHead,
 		WriteBufferSize:        copySize,
-		ReadBufferSize:         gateRead,
+		ReadBufferSize:         guardRead,
 	}
 }
 
@@ -129,7 +129,7 @@ func (e *dialError) Error() string { return e.err.Error() }
 // Unwrap gives the cause.
 func (e *dialError) Unwrap() error { return e.err }
 
-// dialed is a place for the time that a new connection took.
+// dialed holds the time that a new connection took.
 type dialed struct{ took atomic.Int64 }
 
 type dialedKey struct{}

@@ -16,8 +16,8 @@ import (
 // exchange is one request and its response on their way through the web engine. One goroutine at a time, but for mu.
 type exchange struct {
 	*web
-	course
-	gate    *gate
+	retrier
+	guard   *requestGuard
 	w       http.ResponseWriter
 	r       *http.Request
 	rc      *http.ResponseController
@@ -27,7 +27,7 @@ type exchange struct {
 	waiting bool        // counted as pending
 	done    Result
 
-	mu sync.Mutex // course, while a gRPC call may be answered by a timer
+	mu sync.Mutex // retrier, while a gRPC call may be answered by a timer
 }
 
 var (
@@ -51,7 +51,7 @@ func (x *exchange) classify() {
 
 // run sends the request to endpoint after endpoint until one answers.
 func (x *exchange) run() {
-	x.hash(x.gate.client, x.r)
+	x.hash(x.guard.client, x.r)
 	if code := x.next(); code != "" {
 		x.refuse(code)
 		return
@@ -82,7 +82,7 @@ func (x *exchange) conclude(a *attempt) {
 	if a.ending == clientBroke {
 		code = x.clientFault()
 	}
-	x.settle(a.ending.outcome(0))
+	x.closeTicket(a.ending.outcome(0))
 	x.refuse(code)
 }
 
@@ -97,16 +97,16 @@ func (x *exchange) arrived() {
 // finish reports the exchange, however it ended.
 func (x *exchange) finish() {
 	x.arrived()
-	x.settle(pick.Canceled) // does nothing unless a fault of our own left the ticket open
-	x.gate.upgrading.Store(false)
+	x.closeTicket(pick.Canceled) // does nothing unless a fault of our own left the ticket open
+	x.guard.upgrading.Store(false)
 	if x.body != nil {
 		var all bool
 		if x.done.In, all = x.body.close(); !all && x.r.ProtoMajor == 1 {
-			x.gate.hangUp() // net/http would wait for the rest, and so would a reader that is under way
+			x.guard.hangUp() // net/http would wait for the rest, and so would a reader that is under way
 		}
 	}
 	x.result(&x.done)
-	x.lane.observer().Request(x.done)
+	x.upstream.observer().Request(x.done)
 }
 
 // bounded gives the request its time: the server's limit and, for gRPC, the deadline that the client named.
@@ -207,7 +207,7 @@ func (x *exchange) clientFault() reason.Code {
 	if err == nil {
 		return ""
 	}
-	if refused := x.gate.refusal(); refused != "" {
+	if refused := x.guard.refusal(); refused != "" {
 		return refused // asked there, since net/http has its own words for a broken trailer
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -34,7 +34,7 @@ const (
 	opaque                 // no business of the framer's: HTTP/2, or upgraded
 )
 
-// maxChunkLine bounds a chunk's size line with its extensions, which nobody uses: as net/http has it.
+// maxChunkLine bounds a chunk's size line with its extensions, which are not in use: as net/http has it.
 const maxChunkLine = 4 << 10
 
 // next looks at b, what was received and not passed on, and tells how many bytes of it to drop and how many to pass on

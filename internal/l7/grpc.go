@@ -42,7 +42,7 @@ func (x *exchange) grpcCall(resp *http.Response) *grpcCall {
 	return &grpcCall{x: x, resp: resp, timer: timer}
 }
 
-// end settles the call with its status.
+// end concludes the call with its status.
 func (c *grpcCall) end(fault *copyFault) {
 	x := c.x
 	status := c.resp.Trailer.Get("Grpc-Status")
@@ -64,7 +64,7 @@ func (c *grpcCall) end(fault *copyFault) {
 	c.timer.Stop()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle(x.done.Outcome)
+	x.closeTicket(x.done.Outcome)
 }
 
 // parseGRPCTimeout reads a grpc-timeout field: up to 8 digits and a unit. 0 means none, or one that makes no sense.

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/policy"
 )
 
-// HashRules say what the requests of a lane are hashed by: those of a route by its own policies, all others by those of
+// HashRules say what the requests of a upstream are hashed by: those of a route by its own policies, all others by those of
 // the service. The zero value says nothing: requests have no key. It is immutable and safe for concurrent use.
 type HashRules struct {
 	steps  []step
@@ -212,7 +212,7 @@ func (f field) values(name string, r *http.Request, few []string) []string {
 // fewValues is how many values of a field are sorted without garbage.
 const fewValues = 8
 
-// hashHeader hashes a field's values, sorted, each with the hash of those before as its seed: whoever reorders repeated
+// hashHeader hashes a field's values, sorted, each with the hash of those before as its seed: an intermediary that reorders repeated
 // fields on the way changes nothing. A list within one field is one value, and so are the bytes of a gRPC "-bin" field as
 // they are on the wire.
 func (s *step) hashHeader(r *http.Request) (uint64, bool) {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
-// refusedMethod marks the request that stands, behind the gate, for one which was refused. No client may use it.
+// refusedMethod marks the request that stands, behind the guard, for one which was refused. No client may use it.
 const refusedMethod = "WEIR-REFUSED"
 
 // message is what a request's head says about the request's length.

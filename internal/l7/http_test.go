@@ -73,7 +73,7 @@ func TestCurlWorksUnmodified(t *testing.T) {
 }
 
 func TestWrkWorksUnmodified(t *testing.T) {
-	p := start(t, l7.Options{Lanes: only(poolOf(failing(t, 200), failing(t, 200)), nil)})
+	p := start(t, l7.Options{Upstreams: only(poolOf(failing(t, 200), failing(t, 200)), nil)})
 	out, err := exec.CommandContext(t.Context(), "wrk", "-t1", "-c8", "-d1s", p.url).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Requests/sec") ||
 		strings.Contains(string(out), "Non-2xx") || strings.Contains(string(out), "Socket errors") {

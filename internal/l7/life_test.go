@@ -128,7 +128,7 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 // TestShutdownBeforeServe plays the shortest of lives: an agent whose neighbour could not listen.
 func TestShutdownBeforeServe(t *testing.T) {
 	for range 100 {
-		s, err := l7.Listen(netip.MustParseAddrPort("127.0.0.1:0"), l7.Options{Lanes: only(poolOf(), newRecorder())})
+		s, err := l7.Listen(netip.MustParseAddrPort("127.0.0.1:0"), l7.Options{Upstreams: only(poolOf(), newRecorder())})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -217,7 +217,7 @@ func TestAServiceThatShedsSaysWhenToTryAgain(t *testing.T) {
 	update(pool, failing(t, 200))
 	pool.Pick(0, pick.Request{}) // wakes it
 	pool.Tick(100 * time.Millisecond)
-	p := start(t, l7.Options{Lanes: only(pool, nil)})
+	p := start(t, l7.Options{Upstreams: only(pool, nil)})
 	resp, _ := do(t, client(t, false), request(t, "GET", p.url, nil))
 	if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Weir-Reason") != "RequestShed" {
 		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
@@ -245,7 +245,7 @@ func TestAPortThatCannotBeBoundSaysWhatToDo(t *testing.T) {
 		{taken, "listen on " + taken.String() + ": listen tcp " + taken.String() + ": bind: address already in use: another process has the port"},
 		{netip.MustParseAddrPort("192.0.2.1:80"), "listen on 192.0.2.1:80: listen tcp 192.0.2.1:80: bind: cannot assign requested address: no interface of this machine has the address"},
 	} {
-		s, err := l7.Listen(c.addr, l7.Options{Lanes: only(poolOf(), nil)})
+		s, err := l7.Listen(c.addr, l7.Options{Upstreams: only(poolOf(), nil)})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("got %v, %v; want %q", s, err, c.want)
 		}

@@ -72,19 +72,19 @@ type proxy struct {
 	url  string
 }
 
-// only are the lanes where all clients have one.
-func only(pool *pick.Pool, observer l7.Observer) *l7.Lanes {
-	return &l7.Lanes{Default: &l7.Lane{Pool: pool, Observer: observer}}
+// only are the upstreams where all clients have one.
+func only(pool *pick.Pool, observer l7.Observer) *l7.Upstreams {
+	return &l7.Upstreams{Default: &l7.Upstream{Pool: pool, Observer: observer}}
 }
 
-// start serves endpoints until the test ends. What happens on lanes that o brings is not recorded.
+// start serves endpoints until the test ends. What happens on upstreams that o brings is not recorded.
 func start(tb testing.TB, o l7.Options, endpoints ...netip.AddrPort) *proxy {
 	tb.Helper()
 	p := &proxy{saw: newRecorder()}
-	if o.Lanes == nil {
-		o.Lanes = only(poolOf(endpoints...), p.saw)
+	if o.Upstreams == nil {
+		o.Upstreams = only(poolOf(endpoints...), p.saw)
 	}
-	p.pool = o.Lanes.Default.Pool
+	p.pool = o.Upstreams.Default.Pool
 	server, err := l7.Listen(netip.MustParseAddrPort("127.0.0.1:0"), o)
 	if err != nil {
 		tb.Fatal(err)

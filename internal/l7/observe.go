@@ -33,7 +33,7 @@ type Result struct {
 	In, Out  int64          // bytes of the body from the client and to it
 }
 
-// noObserver is the Observer of those who did not bring one.
+// noObserver is the Observer of upstreams without one.
 type noObserver struct{}
 
 func (noObserver) Request(Result)  {}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Options configure a Server. Only Lanes is required; every other zero value is the documented default.
+// Options configure a Server. Only Upstreams is required; every other zero value is the documented default.
 type Options struct {
 	Protocol   Protocol
-	Lanes      *Lanes               // until Follow brings others
+	Upstreams  *Upstreams           // until Follow brings others
 	Clock      func() time.Duration // monotonic, of the same origin as the pools'; nil: since Listen
 	Limits     Limits
 	Timeouts   Timeouts
@@ -22,11 +22,11 @@ type Options struct {
 
 // Limits bound what clients may make the proxy hold. 0 is the default, a negative number no limit.
 type Limits struct {
-	Connections int // open client connections; more are told 503 and closed
-	Pending     int // requests without a response head; more are told 503
-	Head        int // bytes of a request's head; more are told 431
-	Target      int // bytes of a request line; more are told 414
-	Fields      int // header fields of a request; more are told 431
+	Connections int // open client connections; more are answered 503 and closed
+	Pending     int // requests without a response head; more are answered 503
+	Head        int // bytes of a request's head; more are answered 431
+	Target      int // bytes of a request line; more are answered 414
+	Fields      int // header fields of a request; more are answered 431
 	Streams     int // concurrent HTTP/2 streams of one connection; a client waits for more
 }
 
@@ -67,12 +67,12 @@ const (
 	// defaultDetect lets one lost packet be sent again (Linux waits at least 200 ms) and stays below what a person
 	// notices when a server speaks first, as with MySQL or SMTP.
 	defaultDetect = 250 * time.Millisecond
-	// defaultHeadTime is ample for 64 KiB over a bad link and short for someone who drips bytes to hold connections.
+	// defaultHeadTime is ample for 64 KiB over a bad link and short for a client that drips bytes to hold connections.
 	defaultHeadTime = 10 * time.Second
 	// defaultBody is nginx's client_body_timeout and send_timeout.
 	defaultBody = time.Minute
 	// defaultIdle is longer than clients keep connections (Go 90 s, browsers 115 s to 300 s), so that mostly clients
-	// close, who know that no request is on its way.
+	// close, as they know that no request is on its way.
 	defaultIdle = 5 * time.Minute
 	// defaultConnect: a SYN that got lost is sent again after 1 s; another endpoint answers sooner than that.
 	defaultConnect = time.Second

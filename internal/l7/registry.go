@@ -10,7 +10,7 @@ import (
 type registry struct {
 	mu    sync.Mutex
 	open  map[io.Closer]struct{}
-	empty chan struct{} // closed when the last one goes; nil while nobody waits
+	empty chan struct{} // closed when the last one goes; nil while nothing waits
 }
 
 func newRegistry() *registry { return &registry{open: make(map[io.Closer]struct{})} }

@@ -34,7 +34,7 @@ func (x *exchange) respond(a *attempt) {
 	if call != nil {
 		call.end(fault)
 	} else {
-		x.settle(x.lastWord(a.context, fault))
+		x.closeTicket(x.lastWord(a.context, fault))
 	}
 	if fault != nil {
 		// net/http's way to cut the connection, so that the client does not take a part for the whole.

@@ -39,9 +39,9 @@ type Server struct {
 
 // Listen binds a service port. Serve then serves it.
 //
-// Errors: an address that cannot be bound, with the address and what to do about it; a missing lane or pool.
+// Errors: an address that cannot be bound, with the address and what to do about it; a missing upstream or pool.
 func Listen(addr netip.AddrPort, o Options) (*Server, error) {
-	if err := o.Lanes.check(); err != nil {
+	if err := o.Upstreams.check(); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	var config net.ListenConfig
@@ -81,7 +81,7 @@ func newServer(listener net.Listener, addr netip.AddrPort, o Options) *Server {
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.shared = &shared{clock: s.options.Clock, retry: s.options.Retry, budget: newBudget(s.options.Retry)}
-	s.Follow(s.options.Lanes)
+	s.Follow(s.options.Upstreams)
 	s.clients.filters = slices.Clone(s.options.TrustedFilters)
 	s.clients.last.Store(rand.Uint64()) // or the first connections to all agents would be hashed alike
 	s.endpoints = newEndpoints(s.options.Timeouts)
@@ -159,7 +159,7 @@ func (s *Server) admit(conn net.Conn) {
 		return
 	}
 	a := &arrival{conn: conn, client: s.clients.know(conn)}
-	a.observer = s.shared.lanes.Load().of(a.client.remote.Addr()).observer()
+	a.observer = s.shared.upstreams.Load().of(a.client.remote.Addr()).observer()
 	a.observer.Connections(1)
 	served := true
 	switch s.options.Protocol {
@@ -176,7 +176,7 @@ func (s *Server) admit(conn net.Conn) {
 	}
 }
 
-// arrival is a client connection that was accepted. Its observer is that of its lane at that moment, so that who heard of
+// arrival is a client connection that was accepted. Its observer is that of its upstream at that moment, so that the observer that counted
 // its beginning hears of its end.
 type arrival struct {
 	conn     net.Conn
@@ -205,7 +205,7 @@ func (s *Server) serveTCP(a *arrival, early []byte) {
 }
 
 func (s *Server) serveHTTP(a *arrival, early []byte) {
-	g := newGate(a.conn, early, &s.options)
+	g := newGuard(a.conn, early, &s.options)
 	g.client = a.client
 	g.closed = func() { s.left(g, a.observer) }
 	s.open.add(g)
@@ -258,7 +258,7 @@ type tasks struct {
 	running sync.WaitGroup
 }
 
-// start runs f in a goroutine of its own; false after the end, when nobody would wait for it any more.
+// start runs f in a goroutine of its own; false after the end, when nothing would wait for it any more.
 func (t *tasks) start(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -277,12 +277,12 @@ func (t *tasks) end() {
 	t.running.Wait()
 }
 
-// closeUnasked closes a connection on which nobody has asked for anything yet: there is nothing to wait for.
+// closeUnasked closes a connection without any request yet: there is nothing to wait for.
 func closeUnasked(c io.Closer) {
 	switch c := c.(type) {
 	case undecided:
 		_ = c.Close()
-	case *gate:
+	case *requestGuard:
 		if !c.awake.Load() {
 			_ = c.Conn.Close()
 		}
@@ -301,7 +301,7 @@ func newHandoff(addr net.Addr) *handoff {
 	return &handoff{addr: addr, conns: make(chan net.Conn), ended: make(chan struct{})}
 }
 
-// give passes a connection on; false when nobody takes it any more.
+// give passes a connection on; false when it is no longer accepted.
 func (h *handoff) give(c net.Conn) bool {
 	select {
 	case h.conns <- c:

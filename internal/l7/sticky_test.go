@@ -72,14 +72,14 @@ func (w *wheel) home(key uint64) string {
 	return w.names[ticket.Addr()]
 }
 
-func (w *wheel) lanes(tb testing.TB, policies ...policy.HashPolicy) *l7.Lanes {
+func (w *wheel) upstreams(tb testing.TB, policies ...policy.HashPolicy) *l7.Upstreams {
 	tb.Helper()
-	return &l7.Lanes{Default: &l7.Lane{Pool: w.pool, Hash: compiled(tb, policies...)}}
+	return &l7.Upstreams{Default: &l7.Upstream{Pool: w.pool, Hash: compiled(tb, policies...)}}
 }
 
 func TestAHeaderDecidesWhoAnswers(t *testing.T) {
 	w := spread(t, 8)
-	p := start(t, l7.Options{Lanes: w.lanes(t, header("x-user"))})
+	p := start(t, l7.Options{Upstreams: w.upstreams(t, header("x-user"))})
 	met := make(map[string]bool)
 	for _, h2 := range []bool{false, true} {
 		c := client(t, h2)
@@ -101,7 +101,7 @@ func TestAHeaderDecidesWhoAnswers(t *testing.T) {
 
 func TestAQueryParameterDecidesWhoAnswers(t *testing.T) {
 	w := spread(t, 8)
-	p := start(t, l7.Options{Lanes: w.lanes(t, query("q"))})
+	p := start(t, l7.Options{Upstreams: w.upstreams(t, query("q"))})
 	for i := range 20 {
 		value := fmt.Sprintf("v%d", i)
 		if _, got := do(t, client(t, i%2 == 0), request(t, "GET", p.url+"/?p=1&q="+value, nil)); got != w.home(of(value)) {
@@ -112,7 +112,7 @@ func TestAQueryParameterDecidesWhoAnswers(t *testing.T) {
 
 func TestTheSourceDecidesWhoAnswers(t *testing.T) {
 	w := spread(t, 8)
-	p := start(t, l7.Options{Lanes: w.lanes(t, sourceIP())})
+	p := start(t, l7.Options{Upstreams: w.upstreams(t, sourceIP())})
 	for i := range 12 {
 		addr := fmt.Sprintf("127.0.0.%d", i+1)
 		for range 2 { // each time on a new connection
@@ -130,7 +130,7 @@ func TestASourceDecidesForTCPToo(t *testing.T) {
 		names[serveTCP(t, func(conn *net.TCPConn) { say(conn, name) })] = name
 	}
 	w := wheelOf(names)
-	p := start(t, l7.Options{Lanes: w.lanes(t, header("x-user"), end(sourceIP()), state("weir.client.port")), Protocol: l7.TCP})
+	p := start(t, l7.Options{Upstreams: w.upstreams(t, header("x-user"), end(sourceIP()), state("weir.client.port")), Protocol: l7.TCP})
 	for i := range 12 {
 		addr := fmt.Sprintf("127.0.0.%d", i+1)
 		for range 2 {
@@ -150,7 +150,7 @@ func TestASourceDecidesForTCPToo(t *testing.T) {
 // TestAGeneratedCookieIsKept follows a browser: it gets the cookie once, and stays where it was on other connections.
 func TestAGeneratedCookieIsKept(t *testing.T) {
 	w := spread(t, 8)
-	p := start(t, l7.Options{Lanes: w.lanes(t, made("sid", time.Hour, "/"))})
+	p := start(t, l7.Options{Upstreams: w.upstreams(t, made("sid", time.Hour, "/"))})
 	for _, h2 := range []bool{false, true} {
 		for range 8 {
 			jar, err := cookiejar.New(nil)
@@ -186,7 +186,7 @@ func TestCookiesOfTheEndpointStay(t *testing.T) {
 		w.Header().Add("Set-Cookie", "sid=theirs")
 	})
 	w := wheelOf(map[netip.AddrPort]string{endpoint: "z"})
-	p := start(t, l7.Options{Lanes: w.lanes(t, made("sid", 0, ""))})
+	p := start(t, l7.Options{Upstreams: w.upstreams(t, made("sid", 0, ""))})
 	resp, _ := do(t, client(t, false), request(t, "GET", p.url, nil))
 	got := resp.Header["Set-Cookie"]
 	if len(got) != 3 || got[0] != "other=1" || got[1] != "sid=theirs" || !strings.HasPrefix(got[2], `sid="`) {
@@ -197,7 +197,7 @@ func TestCookiesOfTheEndpointStay(t *testing.T) {
 // TestAnswersOfWeirsOwnCarryTheCookie: the client that tries again has its key already.
 func TestAnswersOfWeirsOwnCarryTheCookie(t *testing.T) {
 	for name, endpoints := range map[string]map[netip.AddrPort]string{"no endpoint": nil, "refused": {refusing(t): "z"}} {
-		p := start(t, l7.Options{Lanes: wheelOf(endpoints).lanes(t, made("sid", 0, ""))})
+		p := start(t, l7.Options{Upstreams: wheelOf(endpoints).upstreams(t, made("sid", 0, ""))})
 		resp, _ := do(t, client(t, false), request(t, "GET", p.url, nil))
 		if len(resp.Header["Set-Cookie"]) != 1 || resp.StatusCode < 502 {
 			t.Errorf("%s: got %d %v", name, resp.StatusCode, resp.Header)
@@ -210,7 +210,7 @@ func TestAnUpgradeCarriesTheCookie(t *testing.T) {
 		hear(conn)
 		say(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 	})
-	p := start(t, l7.Options{Lanes: wheelOf(map[netip.AddrPort]string{endpoint: "z"}).lanes(t, made("sid", 0, ""))})
+	p := start(t, l7.Options{Upstreams: wheelOf(map[netip.AddrPort]string{endpoint: "z"}).upstreams(t, made("sid", 0, ""))})
 	got := converse(t, p.Addr(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 	if statusLine(got) != "HTTP/1.1 101 Switching Protocols" || strings.Count(got, "\r\nSet-Cookie: sid=") != 1 {
 		t.Errorf("got %q", got)
@@ -232,7 +232,7 @@ func TestFilterStateComesFromTrustedFilters(t *testing.T) {
 	}
 	w := wheelOf(names)
 	p := start(t, l7.Options{
-		Lanes:          w.lanes(t, end(state("tenant")), sourceIP()),
+		Upstreams:      w.upstreams(t, end(state("tenant")), sourceIP()),
 		TrustedFilters: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/31")},
 	})
 	for _, h2 := range []bool{false, true} {
@@ -256,7 +256,7 @@ func TestFilterStateComesFromTrustedFilters(t *testing.T) {
 
 // TestAConnectionIsAKey: requests on one connection stay together, those of many do not.
 func TestAConnectionIsAKey(t *testing.T) {
-	p := start(t, l7.Options{Lanes: spread(t, 8).lanes(t, state("weir.connection.id"))})
+	p := start(t, l7.Options{Upstreams: spread(t, 8).upstreams(t, state("weir.connection.id"))})
 	met := make(map[string]bool)
 	for range 24 {
 		c := client(t, true)
@@ -279,7 +279,7 @@ func TestFirstConnectionsDiffer(t *testing.T) {
 	w := spread(t, 8)
 	met := make(map[string]bool)
 	for range 12 {
-		p := start(t, l7.Options{Lanes: w.lanes(t, state("io.grpc.channel_id"))})
+		p := start(t, l7.Options{Upstreams: w.upstreams(t, state("io.grpc.channel_id"))})
 		_, name := do(t, client(t, false), request(t, "GET", p.url, nil))
 		met[name] = true
 	}
@@ -301,7 +301,7 @@ func TestMetadataDecidesWhoAnswersACall(t *testing.T) {
 		})] = name
 	}
 	w := wheelOf(names)
-	p := start(t, l7.Options{Lanes: w.lanes(t, header("user"), end(header("data-bin")), made("sid", 0, ""))})
+	p := start(t, l7.Options{Upstreams: w.upstreams(t, header("user"), end(header("data-bin")), made("sid", 0, ""))})
 	conn := dialGRPC(t, p)
 	call := func(ctx context.Context) (string, metadata.MD) {
 		var out wrapperspb.StringValue
@@ -335,7 +335,7 @@ func TestARetryKeepsTheKey(t *testing.T) {
 		names[naming(t, name)] = name
 	}
 	w := wheelOf(names)
-	p := start(t, l7.Options{Lanes: w.lanes(t, header("user")), Retry: l7.Retry{Attempts: 8}})
+	p := start(t, l7.Options{Upstreams: w.upstreams(t, header("user")), Retry: l7.Retry{Attempts: 8}})
 	retried := 0
 	for i := range 6 { // few, so that nobody is ejected
 		user := fmt.Sprintf("user-%d", i)
@@ -360,11 +360,11 @@ func TestARetryKeepsTheKey(t *testing.T) {
 	}
 }
 
-// TestWithoutAKeyNothingIsHashed: requests that bring no key, and lanes without rules, are spread as ever.
+// TestWithoutAKeyNothingIsHashed: requests that bring no key, and upstreams without rules, are spread as ever.
 func TestWithoutAKeyNothingIsHashed(t *testing.T) {
 	w := spread(t, 4)
 	for _, policies := range [][]policy.HashPolicy{nil, {header("absent")}} {
-		p := start(t, l7.Options{Lanes: w.lanes(t, policies...)})
+		p := start(t, l7.Options{Upstreams: w.upstreams(t, policies...)})
 		met := make(map[string]int)
 		c := client(t, false)
 		for range 100 {

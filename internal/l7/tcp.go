@@ -24,7 +24,7 @@ func (w *wire) serve(ctx context.Context, a *arrival, early []byte) {
 	defer func() {
 		_ = near.Close()
 		c.result(&done)
-		c.lane.observer().Request(done)
+		c.upstream.observer().Request(done)
 	}()
 	far := w.connect(ctx, &c, &done)
 	if far == nil {
@@ -37,11 +37,11 @@ func (w *wire) serve(ctx context.Context, a *arrival, early []byte) {
 	defer stop()
 	t.run(early)
 	done.In, done.Out, done.Outcome = t.in, t.out, t.outcome()
-	c.settle(done.Outcome)
+	c.closeTicket(done.Outcome)
 }
 
 // connect tries endpoints until one accepts; nil if none does.
-func (w *wire) connect(ctx context.Context, c *course, done *Result) net.Conn {
+func (w *wire) connect(ctx context.Context, c *retrier, done *Result) net.Conn {
 	if code := c.next(); code != "" {
 		done.Reason, done.Outcome = code, pick.Failure
 		return nil
@@ -63,7 +63,7 @@ func (w *wire) connect(ctx context.Context, c *course, done *Result) net.Conn {
 			continue
 		}
 		done.Reason, done.Outcome = e.reason(), e.outcome(0)
-		c.settle(done.Outcome)
+		c.closeTicket(done.Outcome)
 		return nil
 	}
 }

@@ -17,7 +17,7 @@ type tunnel struct {
 	in, out   int64 // bytes from near to far, and from far to near
 
 	mu     sync.Mutex
-	broken side // who broke the connection first
+	broken side // the side that broke the connection first
 }
 
 type side uint8
@@ -60,8 +60,8 @@ func (t *tunnel) carry(to io.WriteCloser, source io.Reader, from side) int64 {
 	return n
 }
 
-// culprit guesses who broke a copy: a copy's error does not tell whether it read or wrote, but a broken pipe is only
-// met when writing. What was closed on our side is nobody's fault.
+// culprit guesses which side broke a copy: a copy's error does not tell whether it read or wrote, but a broken pipe is only
+// met when writing. What was closed on our side is no peer's fault.
 func culprit(err error, from side) side {
 	switch {
 	case errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):

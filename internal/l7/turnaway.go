@@ -12,14 +12,14 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
-// refusalsAtOnce bounds how many clients above the limit of connections are told so at the same time; the others are
+// refusalsAtOnce bounds how many clients above the limit of connections are refused with an answer at the same time; the others are
 // reset. Politeness must not be what a flood feeds on.
 const refusalsAtOnce = 64
 
 // turnAway refuses a client above the limit of connections: with 503 if it speaks HTTP/1, else with a reset.
 func (s *Server) turnAway(conn net.Conn) {
 	r := refusalFor(reason.ConnectionLimit)
-	s.shared.lanes.Load().of(addrPortOf(conn.RemoteAddr()).Addr()).observer().Request(Result{
+	s.shared.upstreams.Load().of(addrPortOf(conn.RemoteAddr()).Addr()).observer().Request(Result{
 		Protocol: s.options.Protocol,
 		Status:   NoStatus,
 		Code:     r.status,

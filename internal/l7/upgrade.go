@@ -16,7 +16,7 @@ func (x *exchange) switchProtocols(a *attempt) {
 	agreed := upgradeOf(resp.Header)
 	if !ok || x.upgrade == "" || !strings.EqualFold(agreed, x.upgrade) {
 		_ = resp.Body.Close()
-		x.settle(pick.ServerError)
+		x.closeTicket(pick.ServerError)
 		x.refuse(reason.EndpointReset) // an answer that was not asked for is none
 		return
 	}
@@ -24,7 +24,7 @@ func (x *exchange) switchProtocols(a *attempt) {
 	x.answer(x.clock(), pick.Success)
 	near, early, err := x.hijack(resp.Header, agreed)
 	if err != nil {
-		x.settle(pick.Canceled)
+		x.closeTicket(pick.Canceled)
 		panic(http.ErrAbortHandler) // the client is gone; net/http cleans up
 	}
 	x.done.Protocol, x.done.Code, x.done.Outcome = WebSocket, resp.StatusCode, pick.Success
@@ -33,16 +33,16 @@ func (x *exchange) switchProtocols(a *attempt) {
 	_ = near.Close()
 	x.done.In, x.done.Out = t.in, t.out
 	x.done.Outcome = t.outcome()
-	x.settle(x.done.Outcome)
+	x.closeTicket(x.done.Outcome)
 }
 
 // hijack takes the client's connection over from net/http and tells the client. early is what it sent already.
-func (x *exchange) hijack(header http.Header, protocol string) (near *gate, early []byte, err error) {
+func (x *exchange) hijack(header http.Header, protocol string) (near *requestGuard, early []byte, err error) {
 	_, buffered, err := x.rc.Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	near = x.gate
+	near = x.guard
 	near.release()
 	h := make(http.Header, len(header))
 	copyEndToEnd(h, header)

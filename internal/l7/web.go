@@ -23,7 +23,7 @@ type web struct {
 	server    *http.Server
 }
 
-type gateKey struct{}
+type guardKey struct{}
 
 func newWeb(s *shared, o *Options, e *endpoints) *web {
 	w := &web{shared: s, options: o, endpoints: e, buffers: newBuffers(), texts: make(map[reason.Code]string)}
@@ -40,16 +40,16 @@ func newWeb(s *shared, o *Options, e *endpoints) *web {
 		IdleTimeout:                  o.Timeouts.Idle,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is the service's to answer
 		ErrorLog:                     slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-		// The gate bounds an HTTP/1 head first, and exactly; this bounds HTTP/2.
+		// The guard bounds an HTTP/1 head first, and exactly; this bounds HTTP/2.
 		MaxHeaderBytes: headBytes(o.Limits.Head),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, gateKey{}, c)
+			return context.WithValue(ctx, guardKey{}, c)
 		},
 	}
 	return w
 }
 
-// headBytes gives net/http's bound: a little above the gate's, since both count differently.
+// headBytes gives net/http's bound: a little above the guard's, since both count differently.
 func headBytes(limit int) int {
 	const slack = 4 << 10
 	if limit < 0 {
@@ -60,14 +60,14 @@ func headBytes(limit int) int {
 
 // ServeHTTP forwards one request.
 func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g := h.gate(r)
+	g := h.guard(r)
 	x := exchange{
-		web:    h,
-		course: h.shared.begin(g.client.remote.Addr()),
-		gate:   g,
-		w:      w,
-		r:      r,
-		rc:     http.NewResponseController(w),
+		web:     h,
+		retrier: h.shared.begin(g.client.remote.Addr()),
+		guard:   g,
+		w:       w,
+		r:       r,
+		rc:      http.NewResponseController(w),
 	}
 	defer x.finish()
 	x.classify()
@@ -89,9 +89,9 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 }
 
-// gate finds the connection that a request came on. All do on one: handoff takes nothing else.
-func (h *web) gate(r *http.Request) *gate {
-	g, _ := r.Context().Value(gateKey{}).(*gate)
+// guard finds the connection that a request came on. All do on one: handoff takes nothing else.
+func (h *web) guard(r *http.Request) *requestGuard {
+	g, _ := r.Context().Value(guardKey{}).(*requestGuard)
 	return g
 }
 

@@ -12,18 +12,18 @@ import (
 
 // shared is what all requests of a server share: where endpoints come from, and what retries they may have.
 type shared struct {
-	lanes  atomic.Pointer[Lanes]
-	clock  func() time.Duration
-	retry  Retry
-	budget *budget
+	upstreams atomic.Pointer[Upstreams]
+	clock     func() time.Duration
+	retry     Retry
+	budget    *budget
 }
 
-// course is the way of one request from endpoint to endpoint, until one answers or going on makes no sense. It knows no
+// retrier takes one request from endpoint to endpoint, until one answers or another attempt makes no sense. It knows no
 // protocol: an engine asks for an endpoint, carries the bytes and says how the attempt ended. One goroutine at a time.
-type course struct {
+type retrier struct {
 	*shared
-	lane     *Lane // for good, whatever Follow brings
-	key      key   // every attempt has the same
+	upstream *Upstream // for good, whatever Follow brings
+	key      key       // every attempt has the same
 	start    time.Duration
 	ticket   pick.Ticket // of the attempt under way, or the last one
 	open     bool        // ticket was not closed
@@ -32,21 +32,21 @@ type course struct {
 	tried    [maxAttempts]uint32
 }
 
-func (s *shared) begin(client netip.Addr) course {
+func (s *shared) begin(client netip.Addr) retrier {
 	now := s.clock()
 	s.budget.request(now)
-	return course{shared: s, lane: s.lanes.Load().of(client), start: now}
+	return retrier{shared: s, upstream: s.upstreams.Load().of(client), start: now}
 }
 
-// hash makes the request's key, or the TCP connection's if r is nil, if its lane asks for one. Call it once, before next.
-func (c *course) hash(from *client, r *http.Request) {
-	if !c.lane.Hash.IsEmpty() {
-		c.key = c.lane.Hash.key(from, r)
+// hash makes the request's key, or the TCP connection's if r is nil, if its upstream asks for one. Call it once, before next.
+func (c *retrier) hash(from *client, r *http.Request) {
+	if !c.upstream.Hash.IsEmpty() {
+		c.key = c.upstream.Hash.key(from, r)
 	}
 }
 
 // next asks the pool for an endpoint that was not tried yet. The empty reason means that there is one.
-func (c *course) next() reason.Code {
+func (c *retrier) next() reason.Code {
 	ticket, verdict := c.pick(c.clock())
 	switch verdict {
 	case pick.Picked:
@@ -60,25 +60,25 @@ func (c *course) next() reason.Code {
 }
 
 // pick asks for an endpoint that was not tried yet.
-func (c *course) pick(now time.Duration) (pick.Ticket, pick.Verdict) {
-	return c.lane.Pool.Pick(now, pick.Request{Key: c.key.hash, HasKey: c.key.ok, Avoid: c.tried[:c.attempts]})
+func (c *retrier) pick(now time.Duration) (pick.Ticket, pick.Verdict) {
+	return c.upstream.Pool.Pick(now, pick.Request{Key: c.key.hash, HasKey: c.key.ok, Avoid: c.tried[:c.attempts]})
 }
 
-func (c *course) adopt(ticket pick.Ticket) {
+func (c *retrier) adopt(ticket pick.Ticket) {
 	c.ticket, c.open, c.answered = ticket, true, false
 	c.tried[c.attempts] = ticket.ID()
 	c.attempts++
 }
 
 // mayRetry tells whether the policy sees an occasion for another attempt in how this one ended.
-func (c *course) mayRetry(e ending, status int) bool {
+func (c *retrier) mayRetry(e ending, status int) bool {
 	return c.attempts < c.retry.Attempts && c.retry.allows(e, status)
 }
 
 // again finds another endpoint after an attempt that ended so, if the budget allows it and there is one left. The attempt
-// that failed is settled with its outcome; if there is no other, it stays the current one. Ask mayRetry before, and
+// that failed ends with its outcome; if there is no other, it stays the current one. Ask mayRetry before, and
 // whether nothing can happen twice.
-func (c *course) again(e ending, status int) bool {
+func (c *retrier) again(e ending, status int) bool {
 	now := c.clock()
 	if !c.budget.withdraw(now) {
 		return false
@@ -87,13 +87,13 @@ func (c *course) again(e ending, status int) bool {
 	if verdict != pick.Picked {
 		return false
 	}
-	c.settle(e.outcome(status))
+	c.closeTicket(e.outcome(status))
 	c.adopt(ticket)
 	return true
 }
 
 // answer tells the pool how the attempt was answered, once: later calls of the same attempt do nothing.
-func (c *course) answer(at time.Duration, o pick.Outcome) {
+func (c *retrier) answer(at time.Duration, o pick.Outcome) {
 	if c.answered || !c.open {
 		return
 	}
@@ -101,8 +101,8 @@ func (c *course) answer(at time.Duration, o pick.Outcome) {
 	c.ticket.Answer(at, o)
 }
 
-// settle ends the attempt with its last word, answering it first if nobody did.
-func (c *course) settle(o pick.Outcome) {
+// closeTicket ends the attempt with its outcome, and records an answer first if there was none.
+func (c *retrier) closeTicket(o pick.Outcome) {
 	if !c.open {
 		return
 	}
@@ -113,14 +113,14 @@ func (c *course) settle(o pick.Outcome) {
 }
 
 // connected passes on how long a new connection took; 0 means that a kept one was used.
-func (c *course) connected(took time.Duration) {
+func (c *retrier) connected(took time.Duration) {
 	if took > 0 && c.open {
 		c.ticket.Connected(took)
 	}
 }
 
-// result fills in what the course knows.
-func (c *course) result(r *Result) {
+// result fills in what the retrier knows.
+func (c *retrier) result(r *Result) {
 	r.Attempts = c.attempts
 	r.Duration = c.clock() - c.start
 	if c.attempts > 0 {

@@ -9,57 +9,57 @@ import (
 	"github.com/weir-lb/weir/internal/core/pick"
 )
 
-// Lane is where the requests of some clients go, and how they are hashed. It is immutable, but for what it points at.
-type Lane struct {
+// Upstream is the pool that the requests of some clients go to, and how they are hashed. It is immutable, but for what it points at.
+type Upstream struct {
 	Pool     *pick.Pool
-	Observer Observer  // nil: nobody
+	Observer Observer  // nil: none
 	Hash     HashRules // zero: requests have no key
 }
 
-// observer is who is told.
-func (l *Lane) observer() Observer {
+// observer gives the upstream's observer.
+func (l *Upstream) observer() Observer {
 	if l.Observer == nil {
 		return noObserver{}
 	}
 	return l.Observer
 }
 
-// Lanes say which lane a client has. They are immutable once a Server follows them.
-type Lanes struct {
-	Default  *Lane
-	ByClient map[netip.Addr]*Lane // of the clients that have another; IPv4 as such, and without IPv6 zones
+// Upstreams map clients to their upstreams. They are immutable once a Server follows them.
+type Upstreams struct {
+	Default  *Upstream
+	ByClient map[netip.Addr]*Upstream // of the clients that have another; IPv4 as such, and without IPv6 zones
 }
 
-// of finds the lane of a client.
-func (l *Lanes) of(client netip.Addr) *Lane {
+// of finds the upstream of a client.
+func (l *Upstreams) of(client netip.Addr) *Upstream {
 	if len(l.ByClient) > 0 {
-		if lane := l.ByClient[client]; lane != nil {
-			return lane
+		if upstream := l.ByClient[client]; upstream != nil {
+			return upstream
 		}
 	}
 	return l.Default
 }
 
-// check refuses lanes that lead nowhere.
-func (l *Lanes) check() error {
+// check refuses upstreams without a pool.
+func (l *Upstreams) check() error {
 	if l == nil || l.Default == nil || l.Default.Pool == nil {
 		return errors.New("no pool of endpoints given")
 	}
-	for client, lane := range l.ByClient {
-		if lane == nil || lane.Pool == nil {
+	for client, upstream := range l.ByClient {
+		if upstream == nil || upstream.Pool == nil {
 			return errors.New("no pool of endpoints given for client " + client.String())
 		}
 	}
 	return nil
 }
 
-// Follow makes l the lanes of every request that begins from now on, on connections that are open already too. Requests
-// and TCP connections under way keep theirs. It panics if a lane is missing or has no pool.
-func (s *Server) Follow(l *Lanes) {
-	if err := l.check(); err != nil {
+// Follow makes u the upstreams of every request that begins from now on, on connections that are open already too. Requests
+// and TCP connections under way keep theirs. It panics if an upstream is missing or has no pool.
+func (s *Server) Follow(u *Upstreams) {
+	if err := u.check(); err != nil {
 		panic("l7: follow: " + err.Error())
 	}
-	s.shared.lanes.Store(l)
+	s.shared.upstreams.Store(u)
 }
 
 // client is what is known of a client's connection from its start. It is immutable.

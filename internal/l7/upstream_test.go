@@ -42,13 +42,13 @@ func fetch(c *http.Client, url string) string {
 	return string(text)
 }
 
-func TestEachClientHasItsLane(t *testing.T) {
+func TestEachClientHasItsUpstream(t *testing.T) {
 	usual, special := newRecorder(), newRecorder()
-	lanes := only(poolOf(naming(t, "usual")), usual)
-	lanes.ByClient = map[netip.Addr]*l7.Lane{
+	upstreams := only(poolOf(naming(t, "usual")), usual)
+	upstreams.ByClient = map[netip.Addr]*l7.Upstream{
 		netip.MustParseAddr("127.0.0.2"): {Pool: poolOf(naming(t, "special")), Observer: special},
 	}
-	p := start(t, l7.Options{Lanes: lanes})
+	p := start(t, l7.Options{Upstreams: upstreams})
 	for _, h2 := range []bool{false, true} {
 		for addr, want := range map[string]string{"127.0.0.1": "usual", "127.0.0.2": "special", "127.0.0.3": "usual"} {
 			if _, got := do(t, from(client(t, h2), addr), request(t, "GET", p.url, nil)); got != want {
@@ -64,13 +64,13 @@ func TestEachClientHasItsLane(t *testing.T) {
 	}
 }
 
-func TestTCPClientsHaveTheirLanes(t *testing.T) {
+func TestTCPClientsHaveTheirUpstreams(t *testing.T) {
 	named := func(name string) netip.AddrPort {
 		return serveTCP(t, func(conn *net.TCPConn) { say(conn, name) })
 	}
-	lanes := only(poolOf(named("usual")), nil)
-	lanes.ByClient = map[netip.Addr]*l7.Lane{netip.MustParseAddr("127.0.0.2"): {Pool: poolOf(named("special"))}}
-	p := start(t, l7.Options{Lanes: lanes, Protocol: l7.TCP})
+	upstreams := only(poolOf(named("usual")), nil)
+	upstreams.ByClient = map[netip.Addr]*l7.Upstream{netip.MustParseAddr("127.0.0.2"): {Pool: poolOf(named("special"))}}
+	p := start(t, l7.Options{Upstreams: upstreams, Protocol: l7.TCP})
 	for addr, want := range map[string]string{"127.0.0.1": "usual", "127.0.0.2": "special"} {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(addr)}}
 		conn, err := dialer.Dial("tcp", p.Addr().String())
@@ -85,7 +85,7 @@ func TestTCPClientsHaveTheirLanes(t *testing.T) {
 	}
 }
 
-// TestAKeptConnectionFollows: the next request of a connection goes where the new lanes lead, the one under way stays.
+// TestAKeptConnectionFollows: the next request of a connection goes where the new upstreams lead, the one under way stays.
 func TestAKeptConnectionFollows(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		arrived, leave := make(chan struct{}), make(chan struct{})
@@ -97,7 +97,7 @@ func TestAKeptConnectionFollows(t *testing.T) {
 			say(w, "old")
 		})
 		before, after := newRecorder(), newRecorder()
-		p := start(t, l7.Options{Lanes: only(poolOf(old), before)})
+		p := start(t, l7.Options{Upstreams: only(poolOf(old), before)})
 		c := client(t, h2)
 		do(t, c, request(t, "GET", p.url, nil))
 		before.next(t)
@@ -117,15 +117,15 @@ func TestAKeptConnectionFollows(t *testing.T) {
 	}
 }
 
-// TestARetryStaysInItsLane: an endpoint that fails after the change is followed by another one of the old lane.
-func TestARetryStaysInItsLane(t *testing.T) {
+// TestARetryStaysInItsUpstream: an endpoint that fails after the change is followed by another one of the old upstream.
+func TestARetryStaysInItsUpstream(t *testing.T) {
 	var p *proxy
 	saw := newRecorder()
 	failing := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		p.Follow(only(poolOf(naming(t, "new")), nil))
 		w.WriteHeader(503)
 	})
-	p = start(t, l7.Options{Lanes: only(poolOf(naming(t, "old"), failing), saw), Retry: l7.Retry{On: l7.On5xx}})
+	p = start(t, l7.Options{Upstreams: only(poolOf(naming(t, "old"), failing), saw), Retry: l7.Retry{On: l7.On5xx}})
 	if _, got := do(t, client(t, false), request(t, "GET", p.url, nil)); got != "old" {
 		t.Errorf("got %q", got)
 	}
@@ -138,7 +138,7 @@ func TestARetryStaysInItsLane(t *testing.T) {
 func TestConnectionsAreCountedWhereTheyBegan(t *testing.T) {
 	before, after := newRecorder(), newRecorder()
 	pool := poolOf(naming(t, "x"))
-	p := start(t, l7.Options{Lanes: only(pool, before)})
+	p := start(t, l7.Options{Upstreams: only(pool, before)})
 	conn := dial(t, p.Addr())
 	say(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 	hear(conn)
@@ -149,7 +149,7 @@ func TestConnectionsAreCountedWhereTheyBegan(t *testing.T) {
 	shut(conn)
 	waitFor(t, func() bool { return before.connections() == 0 })
 	if got := after.connections(); got != 0 {
-		t.Errorf("%d open on a lane without connections", got)
+		t.Errorf("%d open on a upstream without connections", got)
 	}
 }
 
@@ -169,11 +169,11 @@ func waitFor(t *testing.T, so func() bool) {
 	}
 }
 
-func TestWhoIsTurnedAwayIsReportedOnItsLane(t *testing.T) {
+func TestWhoIsTurnedAwayIsReportedOnItsUpstream(t *testing.T) {
 	usual, special := newRecorder(), newRecorder()
-	lanes := only(poolOf(naming(t, "x")), usual)
-	lanes.ByClient = map[netip.Addr]*l7.Lane{netip.MustParseAddr("127.0.0.2"): {Pool: poolOf(), Observer: special}}
-	p := start(t, l7.Options{Lanes: lanes, Limits: l7.Limits{Connections: 1}})
+	upstreams := only(poolOf(naming(t, "x")), usual)
+	upstreams.ByClient = map[netip.Addr]*l7.Upstream{netip.MustParseAddr("127.0.0.2"): {Pool: poolOf(), Observer: special}}
+	p := start(t, l7.Options{Upstreams: upstreams, Limits: l7.Limits{Connections: 1}})
 	conn := dial(t, p.Addr())
 	say(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 	hear(conn)
@@ -184,48 +184,48 @@ func TestWhoIsTurnedAwayIsReportedOnItsLane(t *testing.T) {
 	}
 }
 
-func TestLanesThatLeadNowhereAreRefused(t *testing.T) {
+func TestUpstreamsThatLeadNowhereAreRefused(t *testing.T) {
 	anyone := netip.MustParseAddrPort("127.0.0.1:0")
 	for _, c := range []struct {
-		lanes *l7.Lanes
-		want  string
+		upstreams *l7.Upstreams
+		want      string
 	}{
 		{nil, "listen: no pool of endpoints given"},
-		{&l7.Lanes{}, "listen: no pool of endpoints given"},
-		{&l7.Lanes{Default: &l7.Lane{}}, "listen: no pool of endpoints given"},
+		{&l7.Upstreams{}, "listen: no pool of endpoints given"},
+		{&l7.Upstreams{Default: &l7.Upstream{}}, "listen: no pool of endpoints given"},
 		{
-			&l7.Lanes{Default: &l7.Lane{Pool: poolOf()}, ByClient: map[netip.Addr]*l7.Lane{netip.MustParseAddr("10.0.0.1"): nil}},
+			&l7.Upstreams{Default: &l7.Upstream{Pool: poolOf()}, ByClient: map[netip.Addr]*l7.Upstream{netip.MustParseAddr("10.0.0.1"): nil}},
 			"listen: no pool of endpoints given for client 10.0.0.1",
 		},
 	} {
-		if _, err := l7.Listen(anyone, l7.Options{Lanes: c.lanes}); err == nil || err.Error() != c.want {
+		if _, err := l7.Listen(anyone, l7.Options{Upstreams: c.upstreams}); err == nil || err.Error() != c.want {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
 	p := start(t, l7.Options{})
 	defer func() {
 		if recover() == nil {
-			t.Error("lanes without a pool were followed")
+			t.Error("upstreams without a pool were followed")
 		}
 	}()
-	p.Follow(&l7.Lanes{})
+	p.Follow(&l7.Upstreams{})
 }
 
-// TestFollowingUnderLoad swaps lanes as fast as it can while clients ask on kept connections: every request is answered by
-// an endpoint of lanes that held while it was under way, and every ticket is closed.
+// TestFollowingUnderLoad swaps upstreams as fast as it can while clients ask on kept connections: every request is answered by
+// an endpoint of upstreams that held while it was under way, and every ticket is closed.
 func TestFollowingUnderLoad(t *testing.T) {
 	rules := compiled(t, header("a"), sourceIP())
 	pools := []*pick.Pool{poolOf(naming(t, "0")), poolOf(naming(t, "1"))}
-	lanes := func(i int) *l7.Lanes {
-		lane := &l7.Lane{Pool: pools[i%2], Hash: []l7.HashRules{{}, rules}[i%2]}
-		return &l7.Lanes{Default: lane, ByClient: map[netip.Addr]*l7.Lane{netip.MustParseAddr("127.0.0.2"): lane}}
+	upstreams := func(i int) *l7.Upstreams {
+		upstream := &l7.Upstream{Pool: pools[i%2], Hash: []l7.HashRules{{}, rules}[i%2]}
+		return &l7.Upstreams{Default: upstream, ByClient: map[netip.Addr]*l7.Upstream{netip.MustParseAddr("127.0.0.2"): upstream}}
 	}
-	p := start(t, l7.Options{Lanes: lanes(0)})
+	p := start(t, l7.Options{Upstreams: upstreams(0)})
 	var done atomic.Bool
 	var swapping, asking sync.WaitGroup
 	swapping.Go(func() {
 		for i := 1; !done.Load(); i++ {
-			p.Follow(lanes(i))
+			p.Follow(upstreams(i))
 			time.Sleep(50 * time.Microsecond)
 		}
 	})
@@ -255,14 +255,14 @@ func TestFollowingUnderLoad(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfALaneAreItsOwn: two lanes may hash by different things.
+// TestPoliciesOfALaneAreItsOwn: two upstreams may hash by different things.
 func TestPoliciesOfALaneAreItsOwn(t *testing.T) {
 	w := spread(t, 8)
-	lanes := w.lanes(t, header("a"))
-	lanes.ByClient = map[netip.Addr]*l7.Lane{
-		netip.MustParseAddr("127.0.0.2"): w.lanes(t, policy.HashPolicy{Type: policy.HashHeader, Name: "b"}).Default,
+	upstreams := w.upstreams(t, header("a"))
+	upstreams.ByClient = map[netip.Addr]*l7.Upstream{
+		netip.MustParseAddr("127.0.0.2"): w.upstreams(t, policy.HashPolicy{Type: policy.HashHeader, Name: "b"}).Default,
 	}
-	p := start(t, l7.Options{Lanes: lanes})
+	p := start(t, l7.Options{Upstreams: upstreams})
 	for addr, want := range map[string]string{"127.0.0.1": "x", "127.0.0.2": "y"} {
 		r := request(t, "GET", p.url, nil)
 		r.Header.Set("A", "x")

@@ -18,7 +18,7 @@ import (
 // pipe gives a client's end of a connection to a server without sockets or endpoints, and the way to end both.
 func pipe(tb testing.TB, o l7.Options) (net.Conn, func()) {
 	tb.Helper()
-	o.Lanes, o.Protocol = only(poolOf(), nil), l7.HTTP
+	o.Upstreams, o.Protocol = only(poolOf(), nil), l7.HTTP
 	s := l7.ListenNowhere(o)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()

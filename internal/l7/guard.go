@@ -13,20 +13,20 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
-// gate stands between a client's connection and net/http. It holds a request's head back until it is whole and known to
+// requestGuard stands between a client's connection and net/http. It holds a request's head back until it is whole and known to
 // be unambiguous, follows the body's framing, and keeps time: net/http repairs what it should refuse (a Content-Length
-// beside chunks, bare LF, folded lines), and closes without a word where 408 is due.
+// beside chunks, bare LF, folded lines), and closes without an answer where 408 is due.
 //
-// What it refuses it replaces by a request with the method refusedMethod, which no client can send through a gate: so
-// the answer is written in its turn, by the handler that writes all answers. It hands out one message at a time.
+// What it refuses it replaces by a request with the method refusedMethod, which no client can send through a guard: so
+// the answer is written in order, by the handler that writes all answers. It hands out one message at a time.
 //
 // Read is for one goroutine at a time; deadlines and Close may be set from others, as net/http does.
-type gate struct {
+type requestGuard struct {
 	net.Conn
 	client   *client
 	framer   framer
 	timeouts Timeouts
-	closed   func()      // called once; set before the gate is used
+	closed   func()      // called once; set before the guard is used
 	once     sync.Once   // guards closed
 	awake    atomic.Bool // something was handed out
 
@@ -49,9 +49,9 @@ type gate struct {
 }
 
 const (
-	// gateRead is how much is read at once: most heads fit.
-	gateRead = 4 << 10
-	// lingerTime lets a client read its refusal before the connection is reset; a round trip across the world.
+	// guardRead is how much is read at once: most heads fit.
+	guardRead = 4 << 10
+	// lingerTime lets a client read its refusal before the connection is reset; a round trip between continents.
 	lingerTime = 500 * time.Millisecond
 	// lingerBytes bounds what is read for that: what a socket's buffer holds.
 	lingerBytes = 256 << 10
@@ -59,9 +59,9 @@ const (
 
 var errFraming = errors.New("the body's framing is broken")
 
-// newGate watches over conn. early was read from it already.
-func newGate(conn net.Conn, early []byte, o *Options) *gate {
-	g := &gate{
+// newGuard watches over conn. early was read from it already.
+func newGuard(conn net.Conn, early []byte, o *Options) *requestGuard {
+	g := &requestGuard{
 		Conn:     conn,
 		framer:   framer{limits: o.Limits},
 		timeouts: o.Timeouts,
@@ -74,7 +74,7 @@ func newGate(conn net.Conn, early []byte, o *Options) *gate {
 }
 
 // Read hands out bytes that were found good.
-func (g *gate) Read(p []byte) (int, error) {
+func (g *requestGuard) Read(p []byte) (int, error) {
 	for {
 		if g.clear > 0 {
 			n := copy(p, g.in[:g.clear])
@@ -97,7 +97,7 @@ func (g *gate) Read(p []byte) (int, error) {
 }
 
 // advance looks at what was received, or receives more.
-func (g *gate) advance() error {
+func (g *requestGuard) advance() error {
 	wasHead := g.framer.state == inHead
 	held := wasHead && g.upgrading.Load() && !over(len(g.in), g.framer.limits.Head)
 	if len(g.in) > 0 && !held {
@@ -120,12 +120,12 @@ func (g *gate) advance() error {
 	return g.receive()
 }
 
-func (g *gate) receive() error {
+func (g *requestGuard) receive() error {
 	if len(g.in) == 0 {
 		g.in = g.store[:0]
 	}
 	if cap(g.in)-len(g.in) == 0 {
-		grown := make([]byte, len(g.in), len(g.in)+gateRead)
+		grown := make([]byte, len(g.in), len(g.in)+guardRead)
 		copy(grown, g.in)
 		g.store, g.in = grown, grown
 	}
@@ -147,7 +147,7 @@ func (g *gate) receive() error {
 }
 
 // refuse puts a request that stands for the refusal in the place of a head, or breaks the body.
-func (g *gate) refuse(code reason.Code) error {
+func (g *requestGuard) refuse(code reason.Code) error {
 	g.end = io.EOF
 	g.mu.Lock()
 	g.refused = code
@@ -162,7 +162,7 @@ func (g *gate) refuse(code reason.Code) error {
 }
 
 // expectHead starts the clock of a head, if it does not run.
-func (g *gate) expectHead() {
+func (g *requestGuard) expectHead() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.timeouts.Head > 0 && g.headBy.IsZero() {
@@ -171,7 +171,7 @@ func (g *gate) expectHead() {
 	}
 }
 
-func (g *gate) setHeadBy(t time.Time) {
+func (g *requestGuard) setHeadBy(t time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.headBy != t {
@@ -180,14 +180,14 @@ func (g *gate) setHeadBy(t time.Time) {
 	}
 }
 
-func (g *gate) isHeadOverdue() bool {
+func (g *requestGuard) isHeadOverdue() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return !g.headBy.IsZero() && !time.Now().Before(g.headBy)
 }
 
 // SetReadDeadline keeps the earlier of net/http's deadline and the head's.
-func (g *gate) SetReadDeadline(t time.Time) error {
+func (g *requestGuard) SetReadDeadline(t time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = t
@@ -195,7 +195,7 @@ func (g *gate) SetReadDeadline(t time.Time) error {
 }
 
 // SetDeadline is SetReadDeadline and SetWriteDeadline.
-func (g *gate) SetDeadline(t time.Time) error {
+func (g *requestGuard) SetDeadline(t time.Time) error {
 	if err := g.SetReadDeadline(t); err != nil {
 		return err
 	}
@@ -203,14 +203,14 @@ func (g *gate) SetDeadline(t time.Time) error {
 }
 
 // hangUp ends all reading, for good: whatever deadline is asked for later.
-func (g *gate) hangUp() {
+func (g *requestGuard) hangUp() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hungUp = true
 	_ = g.applyLocked() // fails on a closed connection only
 }
 
-func (g *gate) applyLocked() error {
+func (g *requestGuard) applyLocked() error {
 	if g.hungUp {
 		return g.Conn.SetReadDeadline(time.Unix(1, 0))
 	}
@@ -222,7 +222,7 @@ func (g *gate) applyLocked() error {
 }
 
 // Write gives up on a client that takes nothing for as long as a body may stall.
-func (g *gate) Write(p []byte) (int, error) {
+func (g *requestGuard) Write(p []byte) (int, error) {
 	if stall := g.timeouts.Body; stall > 0 {
 		now := time.Now()
 		// Half of the time left is as good as all of it, and saves most of the calls.
@@ -238,13 +238,13 @@ func (g *gate) Write(p []byte) (int, error) {
 
 // release lets everything pass from now on, for a connection that was upgraded: what was received and is still here
 // comes first.
-func (g *gate) release() {
+func (g *requestGuard) release() {
 	g.framer.state = opaque
 	g.timeouts.Body = 0
 }
 
 // CloseWrite ends the proxy's side only.
-func (g *gate) CloseWrite() error {
+func (g *requestGuard) CloseWrite() error {
 	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
@@ -252,7 +252,7 @@ func (g *gate) CloseWrite() error {
 }
 
 // Close closes the connection; after a refusal it lets the client read that first.
-func (g *gate) Close() error {
+func (g *requestGuard) Close() error {
 	var err error
 	g.once.Do(func() {
 		if g.refusal() != "" || g.isHungUp() {
@@ -264,22 +264,22 @@ func (g *gate) Close() error {
 	return err
 }
 
-// refusal gives why the gate refused something; empty if it did not. A Close may come while another message is read.
-func (g *gate) refusal() reason.Code {
+// refusal gives why the guard refused something; empty if it did not. A Close may come while another message is read.
+func (g *requestGuard) refusal() reason.Code {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refused
 }
 
-func (g *gate) isHungUp() bool {
+func (g *requestGuard) isHungUp() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.hungUp
 }
 
 // linger ends this side and reads what the client still sends: to close with bytes unread would reset the connection
-// and tear the refusal out of the client's hands. Errors mean that there is nobody to wait for.
-func (g *gate) linger() {
+// and tear the refusal out of the client's hands. Errors mean that there is no client to wait for.
+func (g *requestGuard) linger() {
 	if g.CloseWrite() != nil || g.Conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
