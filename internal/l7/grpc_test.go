@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -220,9 +221,17 @@ func TestADeadlineThatPassesIsTheEndpointsFault(t *testing.T) {
 		<-stream.Context().Done()
 		return nil
 	}))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	conn := dialGRPC(t, p)
+	conn.Connect()
+	for s := conn.GetState(); s != connectivity.Ready; s = conn.GetState() {
+		if !conn.WaitForStateChange(t.Context(), s) {
+			t.Fatal("no connection")
+		}
+	}
+	// Ample for the call to reach the endpoint on a busy machine: a deadline that passes before is none that the proxy sees.
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	err := dialGRPC(t, p).Invoke(ctx, "/test.Words/One", wrapperspb.String("x"), new(wrapperspb.StringValue))
+	err := conn.Invoke(ctx, "/test.Words/One", wrapperspb.String("x"), new(wrapperspb.StringValue))
 	if status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("got %v", err)
 	}
