@@ -80,6 +80,32 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// TestDocumentsStayShort holds the length of what people read: a decision is a page, and the guide can be read in an hour.
+func TestDocumentsStayShort(t *testing.T) {
+	const decisionWords, guideWords = 500, 19_000
+	guide, decisions := 0, 0
+	var pages []string
+	for _, doc := range documents(t) {
+		words := len(strings.Fields(readDocument(t, doc)))
+		switch filepath.Dir(doc) {
+		case filepath.Join("docs", "guide"):
+			guide += words
+			pages = append(pages, fmt.Sprintf("%s %d", filepath.Base(doc), words))
+		case filepath.Join("docs", "adr"):
+			decisions++
+			if words > decisionWords {
+				t.Errorf("%s has %d words, %d are allowed", doc, words, decisionWords)
+			}
+		}
+	}
+	if guide > guideWords {
+		t.Errorf("docs/guide has %d words in all, %d are allowed: %s", guide, guideWords, strings.Join(pages, ", "))
+	}
+	if guide == 0 || decisions == 0 {
+		t.Errorf("%d words of the guide and %d decisions found: a path is wrong", guide, decisions)
+	}
+}
+
 // anchors lists how a document's headings are named in links.
 func anchors(text string) []string {
 	var found []string
