@@ -125,12 +125,8 @@ func (p *Proxy) configure() {
 	c := p.cluster
 	c.tb.Helper()
 	commands := []string{"link set lo up", "link add node0 type veth peer name far0", "link set node0 up", "link set far0 up"}
-	addresses, err := c.addressesOf(p.Node)
-	if err != nil {
-		c.tb.Fatal(err)
-	}
-	for _, a := range addresses {
-		commands = append(commands, fmt.Sprintf("address add %s/%d dev node0", a, a.BitLen()))
+	for _, a := range p.Addresses() {
+		commands = append(commands, fmt.Sprintf("address add %s/%d dev node0%s", a, a.BitLen(), undetected(a)))
 	}
 	commands = append(commands,
 		"-4 route add default dev node0", "-6 route add default dev node0",
@@ -147,6 +143,26 @@ func (p *Proxy) configure() {
 			c.tb.Fatal(err)
 		}
 	}
+}
+
+// Addresses are those of the node.
+func (p *Proxy) Addresses() []netip.Addr {
+	p.cluster.tb.Helper()
+	addresses, err := p.cluster.addressesOf(p.Node)
+	if err != nil {
+		p.cluster.tb.Fatal(err)
+	}
+	return addresses
+}
+
+// undetected is the flag with which an address can be used at once. Linux spends one to two seconds on looking for duplicates
+// of an IPv6 address (RFC 4862, section 5.4), and meanwhile lets connections come from a link-local one, whose answers are
+// lost: they time out.
+func undetected(a netip.Addr) string {
+	if a.Is6() {
+		return " nodad"
+	}
+	return ""
 }
 
 // relay lets what is in the namespace reach the API server at the same address as outside.

@@ -177,6 +177,25 @@ func TestKubeProxyFollowsReadinessAndZonesAsWeirDoes(t *testing.T) {
 	step("one ready again", 1)
 }
 
+func TestANodesAddressesCanBeUsedAtOnce(t *testing.T) {
+	c := kube.Start(t, kube.Options{})
+	node := c.Bare(c.Nodes(1, "zone-a")[0])
+	for _, service := range []string{"10.96.0.1:80", "[fd00:10:96::1]:80"} {
+		var conn net.Conn
+		err := node.Do(func() (err error) {
+			conn, err = net.Dial("udp", service) // chooses the source address and sends nothing
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := netip.MustParseAddrPort(conn.LocalAddr().String()).Addr()
+		if _ = conn.Close(); !slices.Contains(node.Addresses(), from) {
+			t.Errorf("a connection to %s comes from %s, want one of the node's addresses %s", service, from, node.Addresses())
+		}
+	}
+}
+
 func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(1, "zone-a", "zone-b")
