@@ -59,21 +59,28 @@ func chosen(t *testing.T, a *kube.App, address netip.AddrPort, node string) []ne
 	return found
 }
 
-// agrees waits until kube-proxy has programmed what weir chooses, for each family, and sees that connections reach just
-// that. It gives how many endpoints of each family that are.
+// agrees waits until kube-proxy has programmed what weir chooses, for each family, and checks that connections reach just
+// that, and that both stay as they are meanwhile. It returns the number of endpoints in each family.
 func agrees(t *testing.T, a *kube.App, p *kube.Proxy) []int {
 	t.Helper()
 	var counts []int
 	for _, address := range a.Addresses() {
 		var want []netip.AddrPort
-		a.Cluster.Until(fmt.Sprintf("kube-proxy on %s has programmed what weir chooses for %s at %s", p.Node, a.Name, address), func() error {
+		agree := func() error {
 			want = chosen(t, a, address, p.Node)
 			got, err := p.Programmed(address)
 			if err == nil && !slices.Equal(want, got) {
 				err = fmt.Errorf("weir chooses %v, kube-proxy has programmed %v", want, got)
 			}
 			return err
-		})
+		}
+		a.Cluster.Until(fmt.Sprintf("kube-proxy on %s has programmed what weir chooses for %s at %s", p.Node, a.Name, address), agree)
+		before := want
+		defer func() {
+			if err := agree(); err != nil || !slices.Equal(before, want) {
+				t.Errorf("%s on %s: %v were chosen for %s, and %v (%v) after connections", a.Name, p.Node, before, address, want, err)
+			}
+		}()
 		counts = append(counts, len(want))
 		reached, err := p.Connect(address, connections)
 		if len(want) == 0 {
