@@ -70,8 +70,8 @@ namespaces:
 
 # The tests on a real control plane. Needs root; builds the control plane, and installs nft and ip on Debian. E2EFLAGS='-run X'
 # chooses.
-e2e: namespaces kube
-	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags e2e -timeout 40m -v $(E2EFLAGS) ./test/kube/
+e2e: namespaces build kube
+	KUBE_BIN=$$(test/kube/programs/build.sh) WEIR_BIN=$(CURDIR)/bin/weir $(GO) test -tags e2e -count=1 -parallel 4 -timeout 40m -v $(E2EFLAGS) ./test/kube/
 
 # Is the simulator right? Standard scenarios on real sockets beside what it says of them: a table, in about eight minutes
 # on a machine with nothing else to do. Not part of test. PROOF=a,b chooses scenarios.
@@ -79,8 +79,8 @@ proof: build
 	@bin/weir demo --scenario $(PROOF) --output markdown
 
 # A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes about ten minutes.
-scale: kube
-	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags scale -timeout 60m -v ./test/kube/scale/
+scale: build kube
+	KUBE_BIN=$$(test/kube/programs/build.sh) WEIR_BIN=$(CURDIR)/bin/weir $(GO) test -tags scale -count=1 -timeout 60m -v ./test/kube/scale/
 
 # A real control plane and kube-proxy, built from their modules into the user's cache: minutes the first time.
 kube:

@@ -111,6 +111,7 @@ func badWishes(c *kube.Cluster) []badWish {
 // TestWishesThatMakeNoSenseLeaveTheLastGoodHints spoils a wish of each of several Services, then lets endpoints come, then
 // mends it.
 func TestWishesThatMakeNoSenseLeaveTheLastGoodHints(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	w := newCrew(t, c)
@@ -276,6 +277,7 @@ func sendRaw(address, bytes string) error {
 // TestSlicesStayWithinTheLimitsOfTheAPI has weir hint slices that have as much as the API takes: 1,000 endpoints, hints for
 // eight zones on each, and more zones than an endpoint can name.
 func TestSlicesStayWithinTheLimitsOfTheAPI(t *testing.T) {
+	t.Parallel()
 	const zones, most = 10, 8
 	c := kube.Start(t, kube.Options{})
 	var names []string
@@ -472,6 +474,7 @@ func (f *refuser) of(r *http.Request) *refusal {
 // TestAnAPIServerThatRefusesLeavesTheLastGoodHints refuses the patches of one Service each with one answer, while those of
 // another Service go through.
 func TestAnAPIServerThatRefusesLeavesTheLastGoodHints(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	w := newCrew(t, c)

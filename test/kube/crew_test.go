@@ -3,6 +3,7 @@
 package kube_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/weir-lb/weir/internal/kube/control"
+	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/test/kube"
 )
 
@@ -174,24 +177,26 @@ func (w *crew) sum(metric string, labels ...string) float64 {
 	return sum
 }
 
-// pending tells what a controller would still write to the cluster, by a program of its own that reads and plans the
-// cluster anew; nil when the slices say the plan.
-func (w *crew) pending() error {
-	w.Helper()
-	out, err := w.c.RunWeir("controller", "--dry-run", "--log-level=error", "--kubeconfig="+w.c.AdminKubeconfig())
+// pending is an error when a controller that reads and plans the cluster anew would write something.
+func pending(ctx context.Context, c *kube.Cluster) error {
+	preview, err := control.Look(ctx, c.Admin, feed.Options{})
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(out, "would write 0 EndpointSlices") {
-		return errors.New(out)
+	if len(preview.Edits) > 0 {
+		return fmt.Errorf("%d slices are to be written, the first %s", len(preview.Edits), preview.Edits[0].Slice)
 	}
 	return nil
 }
 
-// converged waits until the slices say the plan.
+// converged waits until the slices match the plan, and checks that the program, run for the same, finds nothing to write.
 func (w *crew) converged(limit time.Duration) {
 	w.Helper()
-	w.c.UntilWithin(limit, "the slices say the plan", func() error { return w.pending() })
+	w.c.UntilWithin(limit, "the slices match the plan", func() error { return pending(w.Context(), w.c) })
+	out, err := w.c.RunWeir("controller", "--dry-run", "--log-level=error", "--kubeconfig="+w.c.AdminKubeconfig())
+	if err != nil || !strings.Contains(out, "would write 0 EndpointSlices") {
+		w.Errorf("weir controller --dry-run: %v\n%s", err, out)
+	}
 }
 
 // chronicle is every version of the EndpointSlices of namespace shop from the moment on in which it was begun. It is safe for

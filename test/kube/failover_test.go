@@ -31,6 +31,7 @@ func labelled(mode string) map[string]string { return map[string]string{api.Labe
 // TestAKilledLeaderIsFollowedWithinItsLease kills each of two replicas while it leads. From the kill on pods come and go,
 // which the webhook of the other replica sees, and a node comes, for which nobody but a leader of weir's writes slices.
 func TestAKilledLeaderIsFollowedWithinItsLease(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	w := newCrew(t, c)
@@ -138,6 +139,7 @@ const (
 // TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst takes the API server away for 30 s. A node that comes at its
 // return changes the plan of every service.
 func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	w := newCrew(t, c)
@@ -165,7 +167,7 @@ func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
 		if n := len(apps[0].Endpoints()); n != pods+2 {
 			return fmt.Errorf("%d endpoints are listed", n) // the built-in controller has an outage to get over, too
 		}
-		return w.pending()
+		return pending(w.Context(), w.c)
 	})
 	newcomers := apps[0].Endpoints()
 	took := time.Since(returned)

@@ -32,6 +32,7 @@ type gated struct {
 // TestAGateOffIsAsIfTheFieldWasNeverSet restarts a controller of all Services, of which those that ask for nothing get no
 // hints, with gates open, closed and open again. Objects stay in place.
 func TestAGateOffIsAsIfTheFieldWasNeverSet(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	w := newCrewOf(t, c, "controller.manage=all", "controller.defaultDistribution=Disabled")
@@ -97,6 +98,7 @@ func even(a *kube.App, setting string) {
 // TestTheBuiltInHintsReturnWhenAGateTakesALabelAway has Services that ask both weir, by its label, and the built-in
 // controller, by the field. A gate that takes weir's mode away leaves them to the built-in controller.
 func TestTheBuiltInHintsReturnWhenAGateTakesALabelAway(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	w := newCrew(t, c)

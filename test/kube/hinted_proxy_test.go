@@ -349,6 +349,7 @@ func (h *hintedTown) deploy(mode topology.Mode, shape [3]int) *kube.App {
 }
 
 func TestKubeProxiesProgramWhatWeirPlans(t *testing.T) {
+	t.Parallel()
 	h := newHintedTown(t)
 	started := time.Now()
 	apps := make(map[topology.Mode]*kube.App)

@@ -22,6 +22,7 @@ import (
 
 // TestTheGuideInstallsByHelm runs the commands of docs/guide/install.md as written, and looks whether they did what it says.
 func TestTheGuideInstallsByHelm(t *testing.T) {
+	t.Parallel()
 	g := openGuide(t)
 	g.follow("install.md", "What you need", "With Helm", "Is it there?")
 	g.wantHints(0)
@@ -41,6 +42,7 @@ func TestTheGuideInstallsByHelm(t *testing.T) {
 
 // TestTheGuideInstallsByKubectl does so with the plain manifests; the label stays on when weir goes.
 func TestTheGuideInstallsByKubectl(t *testing.T) {
+	t.Parallel()
 	g := openGuide(t)
 	g.follow("install.md", "With kubectl", "Is it there?", "Hints on one service")
 	g.wantHints(6)
@@ -50,6 +52,7 @@ func TestTheGuideInstallsByKubectl(t *testing.T) {
 
 // TestTheOtherPagesCommandsRun takes weir through what the rest of the guide does with an installed one.
 func TestTheOtherPagesCommandsRun(t *testing.T) {
+	t.Parallel()
 	g := openGuide(t)
 	g.worker("worker-1", "zone-a")
 	g.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "cart", Pods: map[string]int{"zone-a": 1, "zone-b": 2}}).Settled()

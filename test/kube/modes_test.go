@@ -13,16 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/weir-lb/weir/api"
-	"github.com/weir-lb/weir/internal/kube/control"
-	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/test/kube"
 )
 
@@ -37,57 +33,60 @@ const (
 func hintedApps() []string { return []string{"auto", "balanced", "dual", "mesh", "node", "zone"} }
 
 // TestHintsStayWhilePodsChurn has an app in every mode, one that is hinted natively, one of two families and one with a
-// foreign slice, beside the live kube-controller-manager, for a minute of churn: with the webhook, without it, and with one
-// that is killed half-way.
+// foreign slice, beside the live kube-controller-manager and with the webhook, for a minute of churn.
+//
+// It has the machine to itself: no version of a slice may be without hints.
 func TestHintsStayWhilePodsChurn(t *testing.T) {
-	t.Run("webhook up", func(t *testing.T) {
-		s := newStreet(t)
-		webhook := s.startWebhook()
-		s.converge()
-		s.churn("up", func() {})
-		s.converge()
-		for _, name := range hintedApps() {
-			if n := s.seen.of(name); n.bare > 0 || n.versions == 0 {
-				t.Errorf("%s: %d of %d versions of its slices had a ready endpoint without hints, first %s", name, n.bare, n.versions, n.first)
-			}
+	s := newStreet(t)
+	webhook := s.startWebhook()
+	s.converge()
+	s.churn("up", func() {})
+	s.converge()
+	for _, name := range hintedApps() {
+		if n := s.seen.of(name); n.bare > 0 || n.versions == 0 {
+			t.Errorf("%s: %d of %d versions of its slices had a ready endpoint without hints, first %s", name, n.bare, n.versions, n.first)
 		}
-		if n := s.seen.of("disabled"); n.hinted > 0 {
-			t.Errorf("disabled: %d of %d versions of its slices had hints", n.hinted, n.versions)
+	}
+	if n := s.seen.of("disabled"); n.hinted > 0 {
+		t.Errorf("disabled: %d of %d versions of its slices had hints", n.hinted, n.versions)
+	}
+	if err := webhook.Running(); err != nil {
+		t.Error(err)
+	}
+	s.removeLabels()
+}
+
+// TestHintsComeBackWhilePodsChurnWithoutAWebhook is the same where the API server reaches no webhook.
+func TestHintsComeBackWhilePodsChurnWithoutAWebhook(t *testing.T) {
+	t.Parallel()
+	s := newStreet(t)
+	s.untilUndone()
+	s.churn("down", func() {})
+	for _, name := range hintedApps() {
+		if n := s.seen.of(name); n.versions == n.bare {
+			t.Errorf("%s: none of %d versions of its slices had all hints: the controller does not write on its own", name, n.versions)
 		}
-		if err := webhook.Running(); err != nil {
-			t.Error(err)
-		}
-		s.removeLabels()
-	})
-	t.Run("webhook down", func(t *testing.T) {
-		t.Parallel() // with the other one that has hints come and go; the first, where none may, has the machine to itself
-		s := newStreet(t)
-		s.untilUndone()
-		s.churn("down", func() {})
-		for _, name := range hintedApps() {
-			if n := s.seen.of(name); n.versions == n.bare {
-				t.Errorf("%s: none of %d versions of its slices had all hints: the controller does not write on its own", name, n.versions)
-			}
-		}
-		s.quiet("down")
-		s.startWebhook()
-		s.replaceOne()
-		s.converge()
-		s.removeLabels()
-	})
-	t.Run("webhook killed", func(t *testing.T) {
-		t.Parallel()
-		s := newStreet(t)
-		webhook := s.startWebhook()
-		s.converge()
-		s.churn("killed half-way", webhook.Kill)
-		s.untilUndone()
-		s.quiet("killed half-way")
-		s.startWebhook()
-		s.replaceOne()
-		s.converge()
-		s.removeLabels()
-	})
+	}
+	s.quiet("down")
+	s.startWebhook()
+	s.replaceOne()
+	s.converge()
+	s.removeLabels()
+}
+
+// TestHintsComeBackAfterTheWebhookIsKilled is the same where the webhook is killed half-way.
+func TestHintsComeBackAfterTheWebhookIsKilled(t *testing.T) {
+	t.Parallel()
+	s := newStreet(t)
+	webhook := s.startWebhook()
+	s.converge()
+	s.churn("killed half-way", webhook.Kill)
+	s.untilUndone()
+	s.quiet("killed half-way")
+	s.startWebhook()
+	s.replaceOne()
+	s.converge()
+	s.removeLabels()
 }
 
 // street is a cluster with an app of every kind and a replica of the controller, which leads and which the API server
@@ -103,7 +102,6 @@ type street struct {
 
 func newStreet(t *testing.T) *street {
 	t.Helper()
-	log.SetLogger(logr.Discard()) // of the caches that converge reads; a program has its own
 	s := &street{T: t, c: kube.Start(t, kube.Options{}), apps: make(map[string]*kube.App)}
 	s.c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	s.c.Kubectl("apply", "-f", manifests)
@@ -224,12 +222,8 @@ func (s *street) converge() {
 		}
 	}
 	took := s.c.Until("all slices say the plan", func() error {
-		preview, err := control.Look(s.Context(), s.c.Admin, feed.Options{})
-		if err != nil {
+		if err := pending(s.Context(), s.c); err != nil {
 			return err
-		}
-		if len(preview.Edits) > 0 {
-			return fmt.Errorf("%d slices are to be written, the first %s", len(preview.Edits), preview.Edits[0].Slice)
 		}
 		return s.check()
 	})

@@ -33,6 +33,7 @@ const (
 // TestAnAgentAndAKubeProxyReadTheBuiltInHintsAlike compares the two on random services whose hints kube-controller-manager
 // wrote, as the services came up and after random changes.
 func TestAnAgentAndAKubeProxyReadTheBuiltInHintsAlike(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	// Kubernetes hints nothing in mode Auto while a ready node has no zone.

@@ -35,9 +35,8 @@ type policyTown struct {
 	client client.Client
 }
 
-func newPolicyTown(t *testing.T) *policyTown {
+func newPolicyTown(t *testing.T, c *kube.Cluster) *policyTown {
 	t.Helper()
-	c := kube.Start(t, kube.Options{})
 	for _, name := range []string{"bank", "batch", "pay", "shop", "web"} {
 		c.Namespace(name)
 	}
@@ -135,10 +134,11 @@ func (p *policyTown) wantsMark(namespace, name string, policies ...string) {
 	})
 }
 
-func TestTheAPIServerTakesGoodPoliciesAndExplainsThem(t *testing.T) {
-	p := newPolicyTown(t)
+func apiServerTakesGoodPolicies(s subtest) {
+	t, p := s.T, newPolicyTown(s.T, s.c)
 	p.c.Namespace(namespace)
 	p.install()
+	defer p.c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
 	p.c.Kubectl("apply", "-f", examples)
 	p.c.Kubectl("apply", "--server-side", "--force-conflicts", "-f", examples)
 	table := p.c.Kubectl("get", "lbp", "-A", "-o", "wide")
@@ -238,9 +238,10 @@ func refusedPolicies() map[string]string {
 	}
 }
 
-func TestTheAPIServerRefusesBadPoliciesAndNamesTheField(t *testing.T) {
-	p := newPolicyTown(t)
+func apiServerRefusesBadPolicies(s subtest) {
+	t, p := s.T, newPolicyTown(s.T, s.c)
 	p.install()
+	defer p.c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
 	for spec, words := range refusedPolicies() {
 		if out, err := p.kubectl(document("bad", spec), "create", "-f", "-"); err == nil || !strings.Contains(out, words) {
 			t.Errorf("%s\ngives %v, which should name %s:\n%s", spec, err, words, out)
@@ -249,7 +250,8 @@ func TestTheAPIServerRefusesBadPoliciesAndNamesTheField(t *testing.T) {
 }
 
 func TestTheControllerSaysWhatBecomesOfPolicies(t *testing.T) {
-	p := newPolicyTown(t)
+	t.Parallel()
+	p := newPolicyTown(t, kube.Start(t, kube.Options{}))
 	crew := newCrew(t, p.c)
 	crew.start("one")
 	crew.leader()
@@ -310,7 +312,8 @@ func (p *policyTown) wantsEvent(policy, reason string) {
 }
 
 func TestOthersWordsInAPolicysStatusStayAndACleanupTakesOursBack(t *testing.T) {
-	p := newPolicyTown(t)
+	t.Parallel()
+	p := newPolicyTown(t, kube.Start(t, kube.Options{}))
 	crew := newCrew(t, p.c)
 	one := crew.start("one")
 	crew.leader()
@@ -349,7 +352,8 @@ func TestOthersWordsInAPolicysStatusStayAndACleanupTakesOursBack(t *testing.T) {
 }
 
 func TestTheResourceMayBeInstalledLater(t *testing.T) {
-	p := newPolicyTown(t)
+	t.Parallel()
+	p := newPolicyTown(t, kube.Start(t, kube.Options{}))
 	crew := newCrew(t, p.c)
 	p.c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
 	p.c.Until("the resource is gone", func() error {

@@ -116,7 +116,7 @@ func (f *followed) pod(node *kube.Proxy, app *kube.App, zone string) *nodeClient
 // the requests of zone a stay at home by the built-in hints.
 func newFollowed(t *testing.T) *followed {
 	t.Helper()
-	p := newPolicyTown(t)
+	p := newPolicyTown(t, kube.Start(t, kube.Options{}))
 	p.c.Nodes(1, "zone-a", "zone-b", "zone-c")
 	crew := newCrew(t, p.c)
 	p.c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
@@ -150,6 +150,7 @@ func newFollowed(t *testing.T) *followed {
 }
 
 func TestAnAgentFollowsThePoliciesOfARealAPIServer(t *testing.T) {
+	t.Parallel()
 	f := newFollowed(t)
 	f.findsTheResource()
 	f.followsEdits()

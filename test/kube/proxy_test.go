@@ -114,9 +114,8 @@ func settledHints(t *testing.T, a *kube.App, hinted int) {
 	})
 }
 
-func TestKubeProxyProgramsWhatWeirChoosesFromTheBuiltInHints(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(2, "zone-a", "zone-b", "zone-c")
+func kubeProxyProgramsWhatWeirChooses(s subtest) {
+	t, c := s.T, s.c
 	var proxies []*kube.Proxy
 	for _, node := range []string{"zone-a-0", "zone-b-0", "zone-c-1"} {
 		proxies = append(proxies, c.Proxy(node))
@@ -144,7 +143,7 @@ func TestKubeProxyProgramsWhatWeirChoosesFromTheBuiltInHints(t *testing.T) {
 	for _, k := range cases {
 		t.Run(k.name, func(t *testing.T) {
 			app := c.Deploy(kube.AppOptions{
-				Namespace: "shop", Name: k.name, Distribution: k.distribution, Annotations: k.annotations, Pods: k.pods,
+				Namespace: "built-in", Name: k.name, Distribution: k.distribution, Annotations: k.annotations, Pods: k.pods,
 				Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 			})
 			settledHints(t, app, 2*k.hinted)
@@ -157,12 +156,11 @@ func TestKubeProxyProgramsWhatWeirChoosesFromTheBuiltInHints(t *testing.T) {
 	}
 }
 
-func TestKubeProxyFollowsReadinessAndZonesAsWeirDoes(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a", "zone-b")
+func kubeProxyFollowsReadinessAsWeirDoes(s subtest) {
+	t, c := s.T, s.c
 	p := c.Proxy("zone-a-0")
 	app := c.Deploy(kube.AppOptions{
-		Namespace: "shop", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
+		Namespace: "readiness", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
 		Pods: map[string]int{"zone-a": 2, "zone-b": 2},
 	})
 	step := func(what string, want int) {
@@ -184,9 +182,9 @@ func TestKubeProxyFollowsReadinessAndZonesAsWeirDoes(t *testing.T) {
 	step("one ready again", 1)
 }
 
-func TestANodesAddressesCanBeUsedAtOnce(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	node := c.Bare(c.Nodes(1, "zone-a")[0])
+func nodesAddressesCanBeUsedAtOnce(s subtest) {
+	t, c := s.T, s.c
+	node := c.Bare("zone-a-0")
 	for _, service := range []string{"10.96.0.1:80", "[fd00:10:96::1]:80"} {
 		var conn net.Conn
 		err := node.Do(func() (err error) {
@@ -203,12 +201,11 @@ func TestANodesAddressesCanBeUsedAtOnce(t *testing.T) {
 	}
 }
 
-func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a", "zone-b")
+func kubeProxyUsesForeignHints(s subtest) {
+	t, c := s.T, s.c
 	p := c.Proxy("zone-a-0")
 	app := c.Deploy(kube.AppOptions{
-		Namespace: "shop", Name: "web",
+		Namespace: "foreign", Name: "web",
 		// Without a selector the built-in controller leaves the Service's slices to others.
 		Change: func(s *corev1.Service) { s.Spec.Selector = nil },
 	})
@@ -226,7 +223,7 @@ func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
 			Hints:      &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: zones[1]}}},
 		})
 	}
-	if _, err := c.Client.DiscoveryV1().EndpointSlices("shop").Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Client.DiscoveryV1().EndpointSlices("foreign").Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := agrees(t, app, p); !slices.Equal(got, []int{1}) {
@@ -237,9 +234,8 @@ func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
 	}
 }
 
-func TestWeirRunsOnANodeAndReachesTheAPIServerFromThere(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a")
+func weirRunsOnANode(s subtest) {
+	t, c := s.T, s.c
 	p := c.Proxy("zone-a-0")
 	weir := p.Weir("weir", "version")
 	<-weir.Done()
