@@ -12,11 +12,11 @@ E2EFLAGS ?=
 PKG      ?= ./...
 PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
 LIVE     := /(internal/(agent|demo|l7)|test/e2e|cmd/weir)$$
-SINGLE   := /(internal/(sim(/[a-z]+)?|plots)|test/scenarios)$$
+SINGLE   := /(internal/(core/(aim|hash|health|overflow|plan|policy|reason|topology)|sim(/[a-z]+)?|plots)|test/scenarios)$$
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build install test lint fuzz bench golden clients namespaces kube e2e scale proof generate deploy-check check-metrics
+.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces kube e2e scale proof generate deploy-check check-metrics
 
 # bin/weir, static.
 build:
@@ -27,12 +27,17 @@ install: build
 	install -D -m 0755 bin/weir "$(DESTDIR)$(PREFIX)/bin/weir"
 	cd "$(DESTDIR)$(PREFIX)/bin" && ln -sf weir kubectl-weir && ln -sf weir kubectl_complete-weir
 
-# All tests that need nothing but Go, a C compiler and the clients: no root, no cluster. Those that carry real traffic run
-# one package after the other: an agent beside which the processors are busy rightly sees a slow zone. The simulator and its
-# pictures, which start no goroutine, run without the race detector: ten times faster, and there is nothing to race.
-test: clients
+# All tests that need nothing but Go, a C compiler and the clients: no root, no cluster. What starts no goroutine, the
+# decisions of internal/core and the simulator, runs without the race detector: ten times and more faster, and there is nothing
+# to race. Tests that carry real traffic run alone, one package after the other: an agent beside which the processors are busy
+# rightly sees a slow zone.
+test: test-quick test-live
+
+test-quick:
 	$(GO) list $(PKG) | grep -vE '$(LIVE)|$(SINGLE)' | xargs -r $(GO) test -race -shuffle=on -timeout 20m
 	$(GO) list $(PKG) | grep -E '$(SINGLE)' | xargs -r $(GO) test -shuffle=on -timeout 20m
+
+test-live: clients
 	$(GO) list $(PKG) | grep -E '$(LIVE)' | xargs -r $(GO) test -race -shuffle=on -timeout 20m -p 1
 
 # Modules as recorded and tidy, go vet, golangci-lint.
