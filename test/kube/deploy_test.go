@@ -274,15 +274,15 @@ func upgradeKeepsTheCertificate(s subtest) {
 	if err := <-finished; err != nil {
 		t.Error(err)
 	}
-	left := c.Kubectl("get", "-A", "-o", "name", "-l", "app.kubernetes.io/name=weir",
+	rest := c.Kubectl("get", "-A", "-o", "name", "-l", "app.kubernetes.io/name=weir",
 		"all,configmap,secret,serviceaccount,role,rolebinding,clusterrole,clusterrolebinding,pdb,networkpolicy,mutatingwebhookconfiguration")
-	if left != "" {
-		t.Errorf("the uninstallation leaves behind:\n%s", left)
+	if rest != "" {
+		t.Errorf("the uninstallation leaves behind:\n%s", rest)
 	}
 }
 
-// finishCleanUp is the kubelet for the job that takes hints back: it waits for it, and says that it did its work. It fails
-// if the job is not the last thing that is left.
+// finishCleanUp is the kubelet for the job that takes hints back: it waits for the job and reports success. It fails
+// if the job is not the last object.
 func finishCleanUp(ctx context.Context, c *kube.Cluster) error {
 	jobs := c.Client.BatchV1().Jobs(namespace)
 	for ; ; time.Sleep(50 * time.Millisecond) {

@@ -91,7 +91,7 @@ func explainTellsHowAClusterStands(s subtest) {
 	}
 	decode(t, explain("shop/web", "--preview", "Balanced", "-o", "json"), &then)
 	if p := then.Previews[0]; len(p.Endpoints) != 0 || p.Writes != 0 {
-		t.Errorf("nothing is left to do, yet the preview says %+v", p)
+		t.Errorf("nothing is to be done, yet the preview says %+v", p)
 	}
 	if got := row(t, explain("-A", "--preview", "Disabled"), "shop", "dns"); !slices.Contains(got, "PreferSameZone → Disabled") {
 		t.Errorf("dns would be disabled, yet the preview says %q", got)
@@ -171,7 +171,7 @@ func explainSaysWhichPermissionIsMissing(s subtest) {
 }
 
 // explainsPoliciesToWhoMayReadThem sees that who may not list policies is told so only where there may be some: an API server
-// refuses by role before it looks for the resource.
+// checks the role before it checks whether the resource exists.
 func explainsPoliciesToWhoMayReadThem(t *testing.T, c *kube.Cluster) {
 	t.Helper()
 	args := []string{"explain", "explain/web", "--kubeconfig", c.Kubeconfig("jane")}

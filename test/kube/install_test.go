@@ -20,7 +20,7 @@ import (
 	"github.com/weir-lb/weir/test/kube"
 )
 
-// TestTheGuideInstallsByHelm runs the commands of docs/guide/install.md as written, and looks whether they did what it says.
+// TestTheGuideInstallsByHelm runs the commands of docs/guide/install.md as written, and checks their effects.
 func TestTheGuideInstallsByHelm(t *testing.T) {
 	t.Parallel()
 	g := openGuide(t)
@@ -66,7 +66,7 @@ func TestTheOtherPagesCommandsRun(t *testing.T) {
 	before := g.authority()
 	g.follow("webhook.md", "Certificates")
 	g.c.Until("the webhook has a new authority", func() error {
-		g.kubelet.look()
+		g.kubelet.sync()
 		if now := g.authority(); now == "" || now == before {
 			return fmt.Errorf("the caBundle is %.40q…", now)
 		}
@@ -186,7 +186,7 @@ func (g *guide) follow(page string, sections ...string) {
 func (g *guide) wantHints(want int) {
 	g.t.Helper()
 	g.c.Until(fmt.Sprintf("%d endpoints have hints", want), func() error {
-		g.kubelet.look()
+		g.kubelet.sync()
 		got := 0
 		for _, e := range g.app.Endpoints() {
 			if len(e.ForZones) > 0 {
@@ -215,7 +215,7 @@ func (g *guide) checkMetrics() {
 	})
 	names := make(map[string]bool)
 	g.c.Until("the warning is counted", func() error {
-		g.kubelet.look()
+		g.kubelet.sync()
 		for _, url := range g.kubelet.metrics() {
 			samples, err := g.c.Scrape(url, token)
 			if err != nil {
@@ -243,7 +243,7 @@ func (g *guide) checkMetrics() {
 	g.compare(names)
 }
 
-// compare tells what the guide lists and nobody exports, and the other way round.
+// compare reports metrics that the guide lists and no replica exports, and those that only replicas have.
 func (g *guide) compare(names map[string]bool) {
 	g.t.Helper()
 	text, err := os.ReadFile("../../docs/guide/metrics.md")

@@ -159,7 +159,7 @@ func until(tb testing.TB, what string, limit time.Duration, holds func() error) 
 			return waited
 		}
 		if waited > limit {
-			tb.Fatalf("waited in vain for %s until %s: %v", limit, what, err)
+			tb.Fatalf("waited %s until %s: %v", limit, what, err)
 		}
 		time.Sleep(pollPause)
 	}

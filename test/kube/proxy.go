@@ -120,7 +120,7 @@ func (p *Proxy) knowsZone(from int) bool {
 }
 
 // configure gives the namespace the node's addresses, routes for what leaves it, and makes every pod address local, so
-// that endpoints answer in the client's namespace: which one was reached is what counts, not the way there.
+// that endpoints answer in the client's namespace: tests check which one was reached, not the route.
 func (p *Proxy) configure() {
 	c := p.cluster
 	c.tb.Helper()

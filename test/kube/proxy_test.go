@@ -135,7 +135,7 @@ func kubeProxyProgramsWhatWeirChooses(s subtest) {
 		{"auto-infeasible", "", annotated, map[string]int{"zone-a": 2, "zone-b": 2}, 0, [3]int{4, 4, 4}},
 		{"zone", corev1.ServiceTrafficDistributionPreferSameZone, nil, lopsided, 6, [3]int{5, 1, 6}},
 		{"close", corev1.ServiceTrafficDistributionPreferClose, nil, even, 9, [3]int{3, 3, 3}},
-		// Pods go to the two nodes of a zone in turn.
+		// Pods alternate between the two nodes of a zone.
 		{"node", corev1.ServiceTrafficDistributionPreferSameNode, nil, map[string]int{"zone-a": 4, "zone-b": 2}, 6, [3]int{2, 1, 6}},
 		{"none", "", nil, even, 0, [3]int{9, 9, 9}},
 		{"empty", corev1.ServiceTrafficDistributionPreferSameZone, nil, nil, 0, [3]int{0, 0, 0}},
@@ -173,9 +173,9 @@ func kubeProxyFollowsReadinessAsWeirDoes(s subtest) {
 	step("all ready", 2)
 	inA := app.Pods("zone-a")
 	app.SetReady(inA[0], corev1.ConditionFalse)
-	step("one of two at home not ready", 1)
+	step("one of two in the zone not ready", 1)
 	app.SetReady(inA[1], corev1.ConditionFalse)
-	step("none at home ready", 2)
+	step("none in the zone ready", 2)
 	app.Scale("zone-b", 0)
 	step("nothing ready anywhere", 0)
 	app.SetReady(inA[1], corev1.ConditionTrue)
@@ -215,7 +215,7 @@ func kubeProxyUsesForeignHints(s subtest) {
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &tcp}},
 	}
-	// The hints are the zones' other way round.
+	// Each endpoint is hinted to the other zone.
 	for i, zones := range [][2]string{{"zone-a", "zone-b"}, {"zone-b", "zone-a"}} {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
 			Addresses: []string{fmt.Sprintf("10.244.77.%d", i+1)}, Zone: &zones[0],

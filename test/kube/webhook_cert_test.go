@@ -44,8 +44,8 @@ func (ownZone) Lookup(name topology.ServiceName) (*plans.Decision, bool) {
 	}, true
 }
 
-// certWorld is an API server with the objects around the webhook, and an account that may do what the webhook needs.
-type certWorld struct {
+// certCluster is an API server with the objects around the webhook, and an account that may do what the webhook needs.
+type certCluster struct {
 	*testing.T
 	c       *kube.Cluster
 	admin   kubernetes.Interface
@@ -53,13 +53,13 @@ type certWorld struct {
 	slices  int // that were written
 }
 
-func newCertWorld(t *testing.T, c *kube.Cluster, port int) *certWorld {
+func newCertCluster(t *testing.T, c *kube.Cluster, port int) *certCluster {
 	t.Helper()
 	account, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig("weir-controller"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &certWorld{T: t, c: c, admin: c.Client, account: account}
+	w := &certCluster{T: t, c: c, admin: c.Client, account: account}
 	w.must(w.admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}}, metav1.CreateOptions{}))
 	w.allow()
 	w.must(w.admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
@@ -81,7 +81,7 @@ func newCertWorld(t *testing.T, c *kube.Cluster, port int) *certWorld {
 	return w
 }
 
-func (w *certWorld) must(_ any, err error) {
+func (w *certCluster) must(_ any, err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -89,7 +89,7 @@ func (w *certWorld) must(_ any, err error) {
 }
 
 // allow gives the account what the webhook's documentation says it needs, and the Lease of a leader.
-func (w *certWorld) allow() {
+func (w *certCluster) allow() {
 	w.Helper()
 	secret, lease := []string{webhook.DefaultSecret}, []string{"weir-controller"}
 	meta := metav1.ObjectMeta{Namespace: "weir-system", Name: "weir-controller"}
@@ -120,7 +120,7 @@ type replica struct {
 	stop            func()
 }
 
-func (w *certWorld) replica(port int) *replica {
+func (w *certCluster) replica(port int) *replica {
 	w.Helper()
 	r := &replica{address: loopback(port), probes: loopback(w.c.Port())}
 	mgr, err := manager.New(w.account, manager.Options{
@@ -175,7 +175,7 @@ func (r *replica) served() (ends time.Time, authority string, err error) {
 }
 
 // write creates a slice that the webhook is called for, and tells why it has no hints; nil when it has.
-func (w *certWorld) write() error {
+func (w *certCluster) write() error {
 	w.Helper()
 	w.slices++
 	s, err := w.admin.DiscoveryV1().EndpointSlices("default").Create(w.Context(), &discoveryv1.EndpointSlice{
@@ -203,7 +203,7 @@ func TestWebhookCertificatesAreMadeRotatedAndMended(t *testing.T) {
 	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	called := c.Port()
-	w := newCertWorld(t, c, called)
+	w := newCertCluster(t, c, called)
 	account := kubernetes.NewForConfigOrDie(w.account)
 	if _, err := account.CoreV1().Secrets("weir-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Fatalf("want an account that may not list Secrets, got %v", err)
