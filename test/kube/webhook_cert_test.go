@@ -134,7 +134,7 @@ func (w *certCluster) replica(port int) *replica {
 		Address: r.address, Names: []string{"localhost"},
 		Validity: 8 * time.Second, CAValidity: 24 * time.Second, Settle: 3 * time.Second,
 	}))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), logr.Discard())) // of the election
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	r.elected = mgr.Elected()
