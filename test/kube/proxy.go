@@ -210,13 +210,12 @@ func (p *Proxy) Weir(name string, args ...string) *Process {
 // Do runs f on this node: the sockets that it makes in this goroutine, and the programs that it starts, belong there.
 func (p *Proxy) Do(f func() error) error { return p.namespace.Do(f) }
 
-// connectLimit is how long one connection may take: nothing but a drop in the kernel takes noticeable time.
-const connectLimit = 5 * time.Second
 
 // Connect opens one connection after the other to address from this node and gives which endpoints answered, sorted, each
 // once. It is to be told times enough that chance leaves out none.
 //
-// Errors: the first connection that was refused, or dropped for five seconds.
+// Errors: the first connection that was refused, or got no answer within Limit: nothing but a drop in the kernel takes that
+// long.
 func (p *Proxy) Connect(address netip.AddrPort, times int) ([]netip.AddrPort, error) {
 	reached := make(map[netip.AddrPort]bool)
 	var found []netip.AddrPort
@@ -237,7 +236,7 @@ func (p *Proxy) Connect(address netip.AddrPort, times int) ([]netip.AddrPort, er
 func (p *Proxy) connectOnce(address netip.AddrPort) (netip.AddrPort, error) {
 	var conn net.Conn
 	err := p.namespace.Do(func() (err error) {
-		conn, err = (&net.Dialer{Timeout: connectLimit}).Dial("tcp", address.String()) //nolint:noctx // has a timeout.
+		conn, err = (&net.Dialer{Timeout: Limit}).Dial("tcp", address.String()) //nolint:noctx // has a timeout.
 		return err
 	})
 	if err != nil {
@@ -245,7 +244,7 @@ func (p *Proxy) connectOnce(address netip.AddrPort) (netip.AddrPort, error) {
 	}
 	defer func() { _ = conn.Close() }()
 	var text [18]byte
-	if err := conn.SetDeadline(time.Now().Add(connectLimit)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(Limit)); err != nil {
 		return netip.AddrPort{}, err
 	}
 	if _, err := io.ReadFull(conn, text[:]); err != nil {

@@ -142,7 +142,7 @@ func kubeProxyProgramsWhatWeirChooses(s subtest) {
 	}
 	for _, k := range cases {
 		t.Run(k.name, func(t *testing.T) {
-			app := c.Deploy(kube.AppOptions{
+			app := c.For(t).Deploy(kube.AppOptions{
 				Namespace: "built-in", Name: k.name, Distribution: k.distribution, Annotations: k.annotations, Pods: k.pods,
 				Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 			})
