@@ -1,10 +1,12 @@
 # Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale. Tools are
 # pinned in tools.mod (helm in tools-helm.mod and controller-gen in tools-crd.mod, because their needs would change those of the others) and built by the go
-# command; the programs that tests run (curl, wrk, nft, ip) and promtool come from the system's packages.
+# command; the programs that tests run (curl, wrk, nft, ip) and promtool come from the system's packages. STATIC is how weir,
+# the tools and the control plane are built, and what vet is told, so that all share what is compiled.
 GO       ?= go
-TOOL     := $(GO) tool -modfile=tools.mod
-HELM     := $(GO) tool -modfile=tools-helm.mod helm
-CRDGEN   := $(GO) tool -modfile=tools-crd.mod controller-gen
+STATIC   := env CGO_ENABLED=0 GOFLAGS=-trimpath
+TOOL     := $(STATIC) $(GO) tool -modfile=tools.mod
+HELM     := $(STATIC) $(GO) tool -modfile=tools-helm.mod helm
+CRDGEN   := $(STATIC) $(GO) tool -modfile=tools-crd.mod controller-gen
 FUZZTIME ?= 20000x
 BENCH    ?= .
 COUNT    ?= 1
@@ -20,7 +22,7 @@ PREFIX   ?= $(HOME)/.local
 
 # bin/weir, static.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o bin/weir ./cmd/weir
+	$(STATIC) $(GO) build -ldflags="-s -w" -o bin/weir ./cmd/weir
 
 # weir, and the two names under which kubectl finds it: as a plugin, and for completion.
 install: build
@@ -42,7 +44,7 @@ test-live: clients
 
 # Modules as recorded and tidy, go vet, golangci-lint.
 lint:
-	$(GO) mod verify >/dev/null && $(GO) mod tidy -diff && $(GO) vet $(PKG)
+	$(GO) mod verify >/dev/null && $(GO) mod tidy -diff && $(STATIC) $(GO) vet $(PKG)
 	$(TOOL) golangci-lint run $(PKG)
 
 # Every fuzz target, one after the other, each for FUZZTIME: a number of inputs, as a length of time makes a target fail now

@@ -106,7 +106,7 @@ func openGuide(t *testing.T) *guide {
 	}
 	link("weir", c.WeirProgram())
 	link("kubectl", filepath.Join(os.Getenv("KUBE_BIN"), "kubectl"))
-	helm := "#!/bin/sh\nexec go tool -modfile=tools-helm.mod helm \"$@\"\n"
+	helm := "#!/bin/sh\nCGO_ENABLED=0 GOFLAGS=-trimpath exec go tool -modfile=tools-helm.mod helm \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(g.path, "helm"), []byte(helm), 0o700); err != nil {
 		t.Fatal(err)
 	}
