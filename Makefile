@@ -1,10 +1,12 @@
 # Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale. Tools are
 # pinned in tools.mod (helm in tools-helm.mod and controller-gen in tools-crd.mod, because their needs would change those of the others) and built by the go
-# command; the programs that tests run (curl, wrk, nft, ip) and promtool come from the system's packages.
+# command; the programs that tests run (curl, wrk, nft, ip) and promtool come from the system's packages. STATIC is how weir,
+# the tools and the control plane are built, and what vet is told, so that all share what is compiled.
 GO       ?= go
-TOOL     := $(GO) tool -modfile=tools.mod
-HELM     := $(GO) tool -modfile=tools-helm.mod helm
-CRDGEN   := $(GO) tool -modfile=tools-crd.mod controller-gen
+STATIC   := env CGO_ENABLED=0 GOFLAGS=-trimpath
+TOOL     := $(STATIC) $(GO) tool -modfile=tools.mod
+HELM     := $(STATIC) $(GO) tool -modfile=tools-helm.mod helm
+CRDGEN   := $(STATIC) $(GO) tool -modfile=tools-crd.mod controller-gen
 FUZZTIME ?= 20000x
 BENCH    ?= .
 COUNT    ?= 1
@@ -12,32 +14,37 @@ E2EFLAGS ?=
 PKG      ?= ./...
 PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
 LIVE     := /(internal/(agent|demo|l7)|test/e2e|cmd/weir)$$
-SINGLE   := /(internal/(sim(/[a-z]+)?|plots)|test/scenarios)$$
+SINGLE   := /(internal/(core/(aim|hash|health|overflow|plan|policy|reason|topology)|sim(/[a-z]+)?|plots)|test/scenarios)$$
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build install test lint fuzz bench golden clients namespaces kube e2e scale proof generate deploy-check check-metrics
+.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces kube e2e scale proof generate deploy-check check-metrics
 
 # bin/weir, static.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o bin/weir ./cmd/weir
+	$(STATIC) $(GO) build -ldflags="-s -w" -o bin/weir ./cmd/weir
 
 # weir, and the two names under which kubectl finds it: as a plugin, and for completion.
 install: build
 	install -D -m 0755 bin/weir "$(DESTDIR)$(PREFIX)/bin/weir"
 	cd "$(DESTDIR)$(PREFIX)/bin" && ln -sf weir kubectl-weir && ln -sf weir kubectl_complete-weir
 
-# All tests that need nothing but Go, a C compiler and the clients: no root, no cluster. Those that carry real traffic run
-# one package after the other: an agent beside which the processors are busy rightly sees a slow zone. The simulator and its
-# pictures, which start no goroutine, run without the race detector: ten times faster, and there is nothing to race.
-test: clients
+# All tests that need nothing but Go, a C compiler and the clients: no root, no cluster. What starts no goroutine, the
+# decisions of internal/core and the simulator, runs without the race detector: ten times and more faster, and there is nothing
+# to race. Tests that carry real traffic run alone, one package after the other: an agent beside which the processors are busy
+# rightly sees a slow zone.
+test: test-quick test-live
+
+test-quick:
 	$(GO) list $(PKG) | grep -vE '$(LIVE)|$(SINGLE)' | xargs -r $(GO) test -race -shuffle=on -timeout 20m
 	$(GO) list $(PKG) | grep -E '$(SINGLE)' | xargs -r $(GO) test -shuffle=on -timeout 20m
+
+test-live: clients
 	$(GO) list $(PKG) | grep -E '$(LIVE)' | xargs -r $(GO) test -race -shuffle=on -timeout 20m -p 1
 
 # Modules as recorded and tidy, go vet, golangci-lint.
 lint:
-	$(GO) mod verify >/dev/null && $(GO) mod tidy -diff && $(GO) vet $(PKG)
+	$(GO) mod verify >/dev/null && $(GO) mod tidy -diff && $(STATIC) $(GO) vet $(PKG)
 	$(TOOL) golangci-lint run $(PKG)
 
 # Every fuzz target, one after the other, each for FUZZTIME: a number of inputs, as a length of time makes a target fail now
@@ -70,8 +77,8 @@ namespaces:
 
 # The tests on a real control plane. Needs root; builds the control plane, and installs nft and ip on Debian. E2EFLAGS='-run X'
 # chooses.
-e2e: namespaces kube
-	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags e2e -timeout 40m -v $(E2EFLAGS) ./test/kube/
+e2e: namespaces build kube
+	KUBE_BIN=$$(test/kube/programs/build.sh) WEIR_BIN=$(CURDIR)/bin/weir $(GO) test -tags e2e -count=1 -parallel 4 -timeout 40m -v $(E2EFLAGS) ./test/kube/
 
 # Is the simulator right? Standard scenarios on real sockets beside what it says of them: a table, in about eight minutes
 # on a machine with nothing else to do. Not part of test. PROOF=a,b chooses scenarios.
@@ -79,8 +86,8 @@ proof: build
 	@bin/weir demo --scenario $(PROOF) --output markdown
 
 # A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes about ten minutes.
-scale: kube
-	KUBE_BIN=$$(test/kube/programs/build.sh) $(GO) test -tags scale -timeout 60m -v ./test/kube/scale/
+scale: build kube
+	KUBE_BIN=$$(test/kube/programs/build.sh) WEIR_BIN=$(CURDIR)/bin/weir $(GO) test -tags scale -count=1 -timeout 60m -v ./test/kube/scale/
 
 # A real control plane and kube-proxy, built from their modules into the user's cache: minutes the first time.
 kube:

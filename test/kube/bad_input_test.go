@@ -34,7 +34,7 @@ import (
 	"github.com/weir-lb/weir/test/kube"
 )
 
-// Conditions of a Service whose wishes are followed, and of one whose wishes are not.
+// Conditions of a Service whose settings are followed, and of one whose settings are not.
 func accepted(reason string) metav1.Condition {
 	return metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reason}
 }
@@ -65,18 +65,18 @@ func anyZone(e *kube.Endpoint) bool { return len(e.ForZones) > 0 }
 
 func noHint(e *kube.Endpoint) bool { return !e.Hinted() }
 
-// badWish is a wish that weir does not follow, on a Service whose hints it had written.
-type badWish struct {
-	app       *kube.App
-	spoil     func(*corev1.Service)
-	reason    string // of event, condition and metric
-	condition metav1.Condition
-	kept      func(*kube.Endpoint) bool // what the hints go on saying, of endpoints that come later too
-	mend      func(*corev1.Service)
-	mended    func(*kube.Endpoint) bool
+// badSetting is a setting that weir does not follow, on a Service whose hints it had written.
+type badSetting struct {
+	app        *kube.App
+	invalidate func(*corev1.Service)
+	reason     string // of event, condition and metric
+	condition  metav1.Condition
+	kept       func(*kube.Endpoint) bool // what the hints go on saying, of endpoints that come later too
+	correct    func(*corev1.Service)
+	corrected  func(*kube.Endpoint) bool
 }
 
-func badWishes(c *kube.Cluster) []badWish {
+func badSettings(c *kube.Cluster) []badSetting {
 	deploy := func(name, mode string, annotations map[string]string) *kube.App {
 		return c.Deploy(kube.AppOptions{
 			Namespace: "shop", Name: name, Labels: labelled(mode), Annotations: annotations,
@@ -86,46 +86,47 @@ func badWishes(c *kube.Cluster) []badWish {
 	limit := func(text string) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Annotations[api.AnnotationOverloadLimit] = text }
 	}
-	return []badWish{
+	return []badSetting{
 		{
-			app:    deploy("mode", "PreferSameZone", nil),
-			spoil:  func(s *corev1.Service) { s.Labels[api.LabelDistribution] = "Nearest" },
-			reason: "UnknownMode", condition: notAccepted("UnknownMode"), kept: ownZoneOnly,
-			mend: func(s *corev1.Service) { s.Labels[api.LabelDistribution] = "PreferSameNode" }, mended: ownNode,
+			app:        deploy("mode", "PreferSameZone", nil),
+			invalidate: func(s *corev1.Service) { s.Labels[api.LabelDistribution] = "Nearest" },
+			reason:     "UnknownMode", condition: notAccepted("UnknownMode"), kept: ownZoneOnly,
+			correct: func(s *corev1.Service) { s.Labels[api.LabelDistribution] = "PreferSameNode" }, corrected: ownNode,
 		},
 		{
-			app:    deploy("conflict", "PreferSameZone", nil),
-			spoil:  func(s *corev1.Service) { s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"} },
-			reason: "ConflictingModes", condition: accepted("ConflictingModes"), kept: ownZoneOnly,
-			mend: func(s *corev1.Service) { s.Annotations = nil }, mended: ownZoneOnly,
+			app:        deploy("conflict", "PreferSameZone", nil),
+			invalidate: func(s *corev1.Service) { s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"} },
+			reason:     "ConflictingModes", condition: accepted("ConflictingModes"), kept: ownZoneOnly,
+			correct: func(s *corev1.Service) { s.Annotations = nil }, corrected: ownZoneOnly,
 		},
 		{
 			// Mode Auto has hints for four endpoints in three zones only where more than the usual 20 % is allowed.
-			app:   deploy("limit", "Auto", map[string]string{api.AnnotationOverloadLimit: "90%"}),
-			spoil: limit("lots"), reason: "BadOverloadLimit", condition: notAccepted("BadOverloadLimit"), kept: anyZone,
-			mend: limit("0.2"), mended: noHint,
+			app:        deploy("limit", "Auto", map[string]string{api.AnnotationOverloadLimit: "90%"}),
+			invalidate: limit("lots"), reason: "BadOverloadLimit", condition: notAccepted("BadOverloadLimit"), kept: anyZone,
+			correct: limit("0.2"), corrected: noHint,
 		},
 	}
 }
 
-// TestWishesThatMakeNoSenseLeaveTheLastGoodHints spoils a wish of each of several Services, then lets endpoints come, then
-// mends it.
-func TestWishesThatMakeNoSenseLeaveTheLastGoodHints(t *testing.T) {
+// TestInvalidSettingsKeepTheLastGoodHints makes a setting of each of several Services invalid, adds
+// endpoints, and then corrects it.
+func TestInvalidSettingsKeepTheLastGoodHints(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
-	w := newCrew(t, c)
-	wishes := badWishes(c)
+	w := newControllers(t, c)
+	settings := badSettings(c)
 	m := w.start("weir")
-	for _, one := range wishes {
+	for _, one := range settings {
 		hinted(one.app, "what was asked for first", one.kept)
 	}
 	w.converged(kube.Limit)
-	history, stop := w.chronicle()
-	for _, one := range wishes {
-		one.app.Change(one.spoil)
+	history, stop := w.record()
+	for _, one := range settings {
+		one.app.Change(one.invalidate)
 	}
-	for _, one := range wishes {
-		w.told(one.app, one.reason, one.condition, kube.Limit)
+	for _, one := range settings {
+		w.reports(one.app, one.reason, one.condition, kube.Limit)
 		for _, metric := range []string{"weir_events_total", "weir_service_warnings"} {
 			if n := w.sum(metric, `reason="`+one.reason+`"`); n < 1 {
 				t.Errorf("%s{reason=%q} is %v", metric, one.reason, n)
@@ -136,24 +137,24 @@ func TestWishesThatMakeNoSenseLeaveTheLastGoodHints(t *testing.T) {
 	}
 	// Two more syncs of the built-in controller, which knows no such hints.
 	w.quiet()
-	for _, one := range wishes {
+	for _, one := range settings {
 		hinted(one.app, "what was asked for last and understood", one.kept)
 	}
 	stop()
 	if lost := history.unhinted(); len(lost) > 0 {
-		t.Errorf("ready endpoints without hints in versions since the wishes were spoilt: %q", lost)
+		t.Errorf("ready endpoints without hints in versions since the settings became invalid: %q", lost)
 	}
-	t.Logf("figure: %d wishes spoilt, %d versions of slices, none without hints", len(wishes), history.length())
-	for _, one := range wishes {
-		one.app.Change(one.mend)
-		hinted(one.app, "what was asked for at last", one.mended)
-		c.Until("the mended wish is accepted", func() error { return hasCondition(one.app.Service(), accepted("Accepted")) })
+	t.Logf("measured: %d invalid settings, %d versions of slices, none without hints", len(settings), history.length())
+	for _, one := range settings {
+		one.app.Change(one.correct)
+		hinted(one.app, "what was asked for at last", one.corrected)
+		c.Until("the corrected setting is accepted", func() error { return hasCondition(one.app.Service(), accepted("Accepted")) })
 	}
-	throwGarbage(w, m, wishes[0].app)
+	throwGarbage(w, m, settings[0].app)
 }
 
 // throwGarbage calls the webhook of a replica with what no API server sends, as fast as it answers, while pods come and go.
-func throwGarbage(w *crew, m *member, a *kube.App) {
+func throwGarbage(w *controllers, m *member, a *kube.App) {
 	w.Helper()
 	roots := x509.NewCertPool()
 	configuration, err := w.c.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(w.Context(), webhook.DefaultConfiguration, metav1.GetOptions{})
@@ -167,7 +168,7 @@ func throwGarbage(w *crew, m *member, a *kube.App) {
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "weir-webhook." + namespace + ".svc"},
 	}}
 	defer caller.CloseIdleConnections()
-	history, stop := w.chronicle()
+	history, stop := w.record()
 	defer stop()
 	before := w.sum("weir_webhook_requests_total", `result="rejected"`)
 	enough, done, thrown := make(chan struct{}), make(chan struct{}), 0
@@ -199,7 +200,7 @@ func throwGarbage(w *crew, m *member, a *kube.App) {
 	if got := w.sum("weir_webhook_requests_total", `result="rejected"`) - before; got < float64(thrown) {
 		w.Errorf("the webhook counts %v rejected requests of at least %d", got, thrown)
 	}
-	w.Logf("figure: the webhook was given garbage %d times and answered 400 while slices were written with their hints", thrown)
+	w.Logf("measured: the webhook was given garbage %d times and answered 400 while slices were written with their hints", thrown)
 }
 
 // garbage is bodies that are no AdmissionReview of an EndpointSlice, or not quite.
@@ -276,6 +277,7 @@ func sendRaw(address, bytes string) error {
 // TestSlicesStayWithinTheLimitsOfTheAPI has weir hint slices that have as much as the API takes: 1,000 endpoints, hints for
 // eight zones on each, and more zones than an endpoint can name.
 func TestSlicesStayWithinTheLimitsOfTheAPI(t *testing.T) {
+	t.Parallel()
 	const zones, most = 10, 8
 	c := kube.Start(t, kube.Options{})
 	var names []string
@@ -283,7 +285,7 @@ func TestSlicesStayWithinTheLimitsOfTheAPI(t *testing.T) {
 		names = append(names, fmt.Sprintf("zone-%d", i))
 	}
 	c.Nodes(1, names...)
-	w := newCrew(t, c)
+	w := newControllers(t, c)
 	// Without a selector nobody but the test and weir writes its slices.
 	large := c.Deploy(kube.AppOptions{
 		Namespace: "shop", Name: "large", Labels: labelled("Balanced"), Change: func(s *corev1.Service) { s.Spec.Selector = nil },
@@ -321,7 +323,7 @@ func TestSlicesStayWithinTheLimitsOfTheAPI(t *testing.T) {
 				changed++
 			}
 		}
-		t.Logf("figure: %s: %d endpoints, %d of them with hints for fewer than %d of %d zones", a.Name, endpoints, changed, most, zones)
+		t.Logf("measured: %s: %d endpoints, %d of them with hints for fewer than %d of %d zones", a.Name, endpoints, changed, most, zones)
 	}
 	check(large, endpoints)
 	check(one, 1)
@@ -353,7 +355,7 @@ func foreignSlice(service string, number int, zones ...string) *discoveryv1.Endp
 	return s
 }
 
-// refusal is how the API server refuses to patch the slices of a Service, and what people are told of it.
+// refusal is how the API server refuses to patch the slices of a Service, and what is reported about it.
 type refusal struct {
 	name   string // of the Service
 	answer func(http.ResponseWriter, *http.Request)
@@ -469,13 +471,14 @@ func (f *refuser) of(r *http.Request) *refusal {
 	return nil
 }
 
-// TestAnAPIServerThatRefusesLeavesTheLastGoodHints refuses the patches of one Service each with one answer, while those of
+// TestRefusedPatchesKeepTheLastGoodHints refuses the patches of one Service each with one answer, while those of
 // another Service go through.
-func TestAnAPIServerThatRefusesLeavesTheLastGoodHints(t *testing.T) {
+func TestRefusedPatchesKeepTheLastGoodHints(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
-	w := newCrew(t, c)
-	// Nobody but the test and weir's controller writes their slices, so that hints come by no other way than a patch.
+	w := newControllers(t, c)
+	// Nobody but the test and weir's controller writes their slices, so that hints are written by patches only.
 	number := 0
 	deploy := func(name string) *kube.App {
 		a := c.Deploy(kube.AppOptions{
@@ -512,8 +515,8 @@ func TestAnAPIServerThatRefusesLeavesTheLastGoodHints(t *testing.T) {
 	})
 	refused := metav1.Condition{Type: api.ConditionProgrammed, Status: metav1.ConditionFalse, Reason: "WriteRefused"}
 	for _, one := range f.refusals {
-		w.told(one.app, "FailedToUpdateEndpointSlices", refused, 3*time.Minute)
-		t.Logf("figure: refused with %s: told by event and condition within %.0f s, asked %d times by then", one.name, time.Since(began).Seconds(), one.asked.Load())
+		w.reports(one.app, "FailedToUpdateEndpointSlices", refused, 3*time.Minute)
+		t.Logf("measured: refused with %s: event and condition after %.0f s, asked %d times by then", one.name, time.Since(began).Seconds(), one.asked.Load())
 	}
 	for _, one := range f.refusals {
 		if n := one.asked.Load(); n < 2 {
@@ -534,6 +537,6 @@ func TestAnAPIServerThatRefusesLeavesTheLastGoodHints(t *testing.T) {
 			return hasCondition(one.app.Service(), metav1.Condition{Type: api.ConditionProgrammed, Status: metav1.ConditionTrue, Reason: "Hinted"})
 		})
 	}
-	t.Logf("figure: beside refused Services another one had its hints after %.1f s; the refused ones %.1f s after the API server relented",
+	t.Logf("measured: beside refused Services another one had its hints after %.1f s; the refused ones %.1f s after the API server relented",
 		took.Seconds(), time.Since(ended).Seconds())
 }

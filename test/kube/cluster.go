@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,18 +41,25 @@ type Options struct {
 	Controllers []string
 }
 
-// A Cluster is a control plane of the test. Its methods fail the test when the cluster does not do as told, so they
+// A Cluster is a control plane, as one test sees it. Its methods fail that test when the cluster does not do as told, so they
 // belong in the test's goroutine unless they say otherwise.
 type Cluster struct {
 	Admin  *rest.Config         // may do everything; not limited in its rate
 	Client kubernetes.Interface // of Admin
 
-	tb        testing.TB
+	tb   testing.TB
+	logs string // the folder of the logs of the programs that this test started
+	*controlPlane
+}
+
+// controlPlane is what all tests of a cluster share.
+type controlPlane struct {
 	options   Options
 	programs  string // the folder with the programs
 	folder    string // of this cluster: certificates, data, logs
 	authority *authority
-	shown     logs
+	owner     *Cluster // the view of the test that started it, with which its programs end
+	views     atomic.Uint32
 
 	etcdPort, apiPort, managerPort int
 
@@ -63,7 +69,6 @@ type Cluster struct {
 	routes    routes
 	audit     audit
 	podNumber atomic.Uint32
-	weirOnce  sync.Once
 }
 
 // Start starts a control plane, without nodes, and waits until it answers.
@@ -73,7 +78,8 @@ func Start(tb testing.TB, o Options) *Cluster {
 		// The collector removes the slices of a removed Service, and the namespace controller what is in a namespace.
 		o.Controllers = []string{"endpointslice-controller", "garbage-collector-controller", "namespace-controller", "serviceaccount-controller"}
 	}
-	c := &Cluster{tb: tb, options: o, programs: programs(tb), folder: folder(tb)}
+	c := &Cluster{tb: tb, controlPlane: &controlPlane{options: o, programs: programs(tb), folder: folder(tb)}}
+	c.logs, c.owner = c.folder, c
 	c.authority = newAuthority(tb, c.folder)
 	if err := errors.Join(c.authority.server("server", "kubernetes", "kubernetes.default", "kubernetes.default.svc"), c.authority.user("tokens", pkix.Name{CommonName: "tokens"})); err != nil {
 		tb.Fatal(err)
@@ -85,6 +91,20 @@ func Start(tb testing.TB, o Options) *Cluster {
 	c.StartAPIServer()
 	c.StartControllerManager()
 	return c
+}
+
+// For is the cluster as a subtest of the one that started it sees it: programs that it starts end with the subtest, and its
+// failures are the subtest's.
+//
+// Subtests share nodes, cluster-wide objects and the audit log. One of them at a time may have weir's controller run.
+func (c *Cluster) For(tb testing.TB) *Cluster {
+	tb.Helper()
+	view := &Cluster{Admin: c.Admin, Client: c.Client, tb: tb, controlPlane: c.controlPlane}
+	view.logs = filepath.Join(c.folder, fmt.Sprintf("test-%d", c.views.Add(1)))
+	if err := os.Mkdir(view.logs, 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	return view
 }
 
 // programs finds the folder with the programs of the control plane.
@@ -152,7 +172,7 @@ func (c *Cluster) Folder() string { return c.folder }
 // StartAPIServer starts the API server, at the same place as before, and waits until it is ready. Start has done so.
 func (c *Cluster) StartAPIServer() {
 	c.tb.Helper()
-	c.apiServer = c.start(command{name: "kube-apiserver", program: filepath.Join(c.programs, "kube-apiserver"), args: append([]string{
+	c.apiServer = c.owner.start(command{name: "kube-apiserver", program: filepath.Join(c.programs, "kube-apiserver"), args: append([]string{
 		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.etcdPort),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.apiPort),
 		"--advertise-address=" + advertised,
@@ -185,7 +205,7 @@ func (c *Cluster) StopAPIServer() {
 // StartControllerManager starts kube-controller-manager and waits until it is healthy. Start has done so.
 func (c *Cluster) StartControllerManager() {
 	c.tb.Helper()
-	c.manager = c.start(command{name: "kube-controller-manager", program: filepath.Join(c.programs, "kube-controller-manager"), args: append([]string{
+	c.manager = c.owner.start(command{name: "kube-controller-manager", program: filepath.Join(c.programs, "kube-controller-manager"), args: append([]string{
 		"--kubeconfig=" + c.Kubeconfig(userControllerManager),
 		"--controllers=" + strings.Join(c.options.Controllers, ","),
 		"--use-service-account-credentials=true",

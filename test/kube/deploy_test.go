@@ -33,8 +33,8 @@ const (
 	manifests = "../../deploy/manifests"
 )
 
-func TestThePlainManifestsInstallAndDemandLittle(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
+func plainManifestsInstallAndDemandLittle(s subtest) {
+	t, c := s.T, s.c
 	c.Kubectl("apply", "-f", manifests)                                       // as the guide says
 	c.Kubectl("apply", "--server-side", "-f", manifests, "--force-conflicts") // as a GitOps tool does
 	c.Kubectl("apply", "--dry-run=server", "-f", filepath.Join(manifests, "optional"))
@@ -60,7 +60,7 @@ func TestThePlainManifestsInstallAndDemandLittle(t *testing.T) {
 	if err := tryPod(t, c, &agent.Spec.Template); err != nil {
 		t.Errorf("the agent's pod in the namespace that its manifest labels: %v", err)
 	}
-	c.Kubectl("delete", "-f", manifests, "-f", filepath.Join(manifests, "optional"), "--ignore-not-found", "--wait=false")
+	c.Kubectl("delete", "-f", manifests, "-f", filepath.Join(manifests, "optional"), "--ignore-not-found")
 }
 
 // tryPod asks the API server whether it would take a pod of a template.
@@ -95,8 +95,8 @@ func read(t *testing.T, c *kube.Cluster, file string, into any) {
 	t.Fatalf("%s has no pod template", file)
 }
 
-func TestTheAPIServerTakesWhatTheChartRenders(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
+func apiServerTakesWhatTheChartRenders(s subtest) {
+	t, c := s.T, s.c
 	c.Namespace(namespace)
 	for _, values := range []string{"everything", "bare"} { // the others have objects of operators that are not there
 		rendered := helm(t, c, "template", "weir", "deploy/chart", "--namespace", namespace, "--kube-version", "1.36.3",
@@ -111,10 +111,11 @@ func TestTheAPIServerTakesWhatTheChartRenders(t *testing.T) {
 	}
 }
 
-func TestTheRolesLetWeirDoItsWorkAndNothingBesides(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
+func rolesLetWeirDoItsWork(s subtest) {
+	t, c := s.T, s.c
 	c.Kubectl("apply", "-f", manifests)
 	c.Kubectl("apply", "-f", filepath.Join(manifests, "optional"))
+	defer c.Kubectl("delete", "-f", manifests, "-f", filepath.Join(manifests, "optional"), "--ignore-not-found")
 	const (
 		events, slices = "events.events.k8s.io", "endpointslices.discovery.k8s.io"
 		leases         = "leases.coordination.k8s.io"
@@ -224,8 +225,8 @@ func account(t *testing.T, c *kube.Cluster, name string) kubernetes.Interface {
 	return client
 }
 
-func TestAnUpgradeKeepsTheCertificateAndTheCleanUpComesLast(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
+func upgradeKeepsTheCertificate(s subtest) {
+	t, c := s.T, s.c
 	helm(t, c, "install", "weir", "deploy/chart", "--namespace", namespace, "--create-namespace")
 	secrets, webhooks := c.Client.CoreV1().Secrets(namespace), c.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	// What the controller does, with its own rights.
@@ -273,15 +274,15 @@ func TestAnUpgradeKeepsTheCertificateAndTheCleanUpComesLast(t *testing.T) {
 	if err := <-finished; err != nil {
 		t.Error(err)
 	}
-	left := c.Kubectl("get", "-A", "-o", "name", "-l", "app.kubernetes.io/name=weir",
+	rest := c.Kubectl("get", "-A", "-o", "name", "-l", "app.kubernetes.io/name=weir",
 		"all,configmap,secret,serviceaccount,role,rolebinding,clusterrole,clusterrolebinding,pdb,networkpolicy,mutatingwebhookconfiguration")
-	if left != "" {
-		t.Errorf("the uninstallation leaves behind:\n%s", left)
+	if rest != "" {
+		t.Errorf("the uninstallation leaves behind:\n%s", rest)
 	}
 }
 
-// finishCleanUp is the kubelet for the job that takes hints back: it waits for it, and says that it did its work. It fails
-// if the job is not the last thing that is left.
+// finishCleanUp is the kubelet for the job that takes hints back: it waits for the job and reports success. It fails
+// if the job is not the last object.
 func finishCleanUp(ctx context.Context, c *kube.Cluster) error {
 	jobs := c.Client.BatchV1().Jobs(namespace)
 	for ; ; time.Sleep(50 * time.Millisecond) {
@@ -326,10 +327,12 @@ func authorityOf(t *testing.T, c *kube.Cluster) []byte {
 func helm(t *testing.T, c *kube.Cluster, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=tools-helm.mod", "helm", "--kubeconfig", c.AdminKubeconfig()}, args...)...)
-	cmd.Dir = "../.."
-	out, err := cmd.CombinedOutput()
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath") // as the Makefile builds it
+	var problems strings.Builder // and what the go command says while it builds helm
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, problems.String())
 	}
 	return string(out)
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -97,38 +98,36 @@ func endpoint(from *discoveryv1.Endpoint) (Endpoint, error) {
 	return e, nil
 }
 
-// Settled waits until the slices list as ready just the pods that are, whatever their hints.
+// Settled waits until the slices list just the pods that the app has, ready or not, whatever their hints.
+//
+// Pods that are not ready count as well: Kubernetes deletes a pod in two steps, also without a grace period, and lists it as
+// terminating between them, which clients may use when no other endpoint is ready.
 func (a *App) Settled() {
 	a.Cluster.tb.Helper()
-	want := a.ready()
-	a.Cluster.Until(fmt.Sprintf("the EndpointSlices of %s/%s list its %d ready addresses", a.Namespace, a.Name, len(want)), func() error {
-		var found []netip.Addr
+	want := a.listed()
+	a.Cluster.Until(fmt.Sprintf("the EndpointSlices of %s/%s list its %d addresses", a.Namespace, a.Name, len(want)), func() error {
+		found := make(map[netip.Addr]bool)
 		for _, e := range a.Endpoints() {
-			if e.Ready {
-				found = append(found, e.Address)
-			}
+			found[e.Address] = e.Ready
 		}
-		if !slices.Equal(want, found) {
-			return fmt.Errorf("they list %v, not %v", found, want)
+		if !maps.Equal(want, found) {
+			return fmt.Errorf("they list (true: ready) %v, not %v", found, want)
 		}
 		return nil
 	})
 }
 
-// ready lists the addresses of the ready pods, of the Service's families, sorted.
-func (a *App) ready() []netip.Addr {
+// listed gives the addresses of the pods, of the Service's families, and whether each is ready.
+func (a *App) listed() map[netip.Addr]bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var addresses []netip.Addr
+	addresses := make(map[netip.Addr]bool)
 	for _, list := range a.pods {
 		for _, p := range list {
 			for _, family := range a.families {
-				if p.ready {
-					addresses = append(addresses, podAddress(family, p.number))
-				}
+				addresses[podAddress(family, p.number)] = p.ready
 			}
 		}
 	}
-	slices.SortFunc(addresses, netip.Addr.Compare)
 	return addresses
 }

@@ -44,9 +44,8 @@ type preview struct {
 	}
 }
 
-func TestExplainTellsHowAClusterStands(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a", "zone-b", "zone-c")
+func explainTellsHowAClusterStands(s subtest) {
+	t, c := s.T, s.c
 	dns := c.Deploy(kube.AppOptions{
 		Namespace: "shop", Name: "dns", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
 		Pods: map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1},
@@ -79,7 +78,8 @@ func TestExplainTellsHowAClusterStands(t *testing.T) {
 		t.Errorf("kubectl weir says\n%sand weir\n%s", got, table)
 	}
 
-	c.StopControllerManager() // it would take hints off that it did not write
+	c.StopControllerManager() // it would remove hints that it did not write
+	defer c.StartControllerManager()
 	var then preview
 	decode(t, explain("shop/web", "--preview", "Balanced", "-o", "json"), &then)
 	if p := then.Previews[0]; len(p.Endpoints) != 7 || p.Writes != 1 || p.Slices != 1 {
@@ -91,7 +91,7 @@ func TestExplainTellsHowAClusterStands(t *testing.T) {
 	}
 	decode(t, explain("shop/web", "--preview", "Balanced", "-o", "json"), &then)
 	if p := then.Previews[0]; len(p.Endpoints) != 0 || p.Writes != 0 {
-		t.Errorf("nothing is left to do, yet the preview says %+v", p)
+		t.Errorf("nothing is to be done, yet the preview says %+v", p)
 	}
 	if got := row(t, explain("-A", "--preview", "Disabled"), "shop", "dns"); !slices.Contains(got, "PreferSameZone → Disabled") {
 		t.Errorf("dns would be disabled, yet the preview says %q", got)
@@ -145,20 +145,19 @@ func decode(t *testing.T, text string, value any) {
 	}
 }
 
-func TestExplainSaysWhichPermissionIsMissing(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a", "zone-b")
-	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 1, "zone-b": 1}})
+func explainSaysWhichPermissionIsMissing(s subtest) {
+	t, c := s.T, s.c
+	app := c.Deploy(kube.AppOptions{Namespace: "explain", Name: "web", Pods: map[string]int{"zone-a": 1, "zone-b": 1}})
 	app.Settled()
-	args := []string{"explain", "-n", "shop", "--kubeconfig", c.Kubeconfig("jane")}
+	args := []string{"explain", "-n", "explain", "--kubeconfig", c.Kubeconfig("jane")}
 	_, err := c.RunWeir(args...)
 	if err == nil {
 		t.Fatal("jane may read nothing, yet she was answered")
 	}
 	for _, want := range []string{
 		"list nodes (check: kubectl auth can-i list nodes)",
-		"list services in namespace shop",
-		"list endpointslices.discovery.k8s.io in namespace shop",
+		"list services in namespace explain",
+		"list endpointslices.discovery.k8s.io in namespace explain",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q: %v", want, err)
@@ -172,15 +171,16 @@ func TestExplainSaysWhichPermissionIsMissing(t *testing.T) {
 }
 
 // explainsPoliciesToWhoMayReadThem sees that who may not list policies is told so only where there may be some: an API server
-// refuses by role before it looks for the resource.
+// checks the role before it checks whether the resource exists.
 func explainsPoliciesToWhoMayReadThem(t *testing.T, c *kube.Cluster) {
 	t.Helper()
-	args := []string{"explain", "shop/web", "--kubeconfig", c.Kubeconfig("jane")}
+	args := []string{"explain", "explain/web", "--kubeconfig", c.Kubeconfig("jane")}
 	const leftOut = "left out of the answer: you need the permission to list loadbalancingpolicies.weir.dev in all namespaces"
 	if out, err := c.RunWeir(args...); err != nil || strings.Contains(out, "left out") {
 		t.Errorf("where policies are not installed: %v\n%s", err, out)
 	}
 	c.Kubectl("apply", "--server-side", "-f", filepath.Join(manifests, "crd.yaml"))
+	defer c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
 	c.Kubectl("wait", "--for=condition=Established", "crd/loadbalancingpolicies.weir.dev")
 	c.Until("policies are left out", func() error {
 		out, err := c.RunWeir(args...)
@@ -194,7 +194,7 @@ func explainsPoliciesToWhoMayReadThem(t *testing.T, c *kube.Cluster) {
 	c.Kubectl("create", "clusterrole", "weir-explain-policies", "--verb=get,list", "--resource=loadbalancingpolicies.weir.dev,pods,namespaces")
 	c.Kubectl("create", "clusterrolebinding", "weir-explain-policies", "--clusterrole=weir-explain-policies", "--user=jane")
 	c.Until("the policy is told for a pod", func() error {
-		out, err := c.RunWeir(append(args, "--client=shop/web-0")...)
+		out, err := c.RunWeir(append(args, "--client=explain/web-0")...)
 		if err == nil && !strings.Contains(out, "LoadBalancingPolicy weir-system/defaults") {
 			err = errors.New(out)
 		}

@@ -31,9 +31,10 @@ func labelled(mode string) map[string]string { return map[string]string{api.Labe
 // TestAKilledLeaderIsFollowedWithinItsLease kills each of two replicas while it leads. From the kill on pods come and go,
 // which the webhook of the other replica sees, and a node comes, for which nobody but a leader of weir's writes slices.
 func TestAKilledLeaderIsFollowedWithinItsLease(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
-	w := newCrew(t, c)
+	w := newControllers(t, c)
 	web := c.Deploy(kube.AppOptions{
 		Namespace: "shop", Name: "web", Labels: labelled("PreferSameZone"),
 		Pods: map[string]int{"zone-a": 3, "zone-b": 3, "zone-c": 3},
@@ -57,11 +58,11 @@ func TestAKilledLeaderIsFollowedWithinItsLease(t *testing.T) {
 
 // failOver kills the leader, lets pods and a change come, and sees that the other replica takes over in time without
 // losing a hint. It gives the one that was killed.
-func failOver(w *crew, web *kube.App, change func()) *member {
+func failOver(w *controllers, web *kube.App, change func()) *member {
 	w.Helper()
 	leader, others := w.leader()
 	w.quiet()
-	history, stop := w.chronicle()
+	history, stop := w.record()
 	defer stop()
 	killedAt := time.Now()
 	w.kill(leader)
@@ -91,19 +92,19 @@ func failOver(w *crew, web *kube.App, change func()) *member {
 	if lost := history.unhinted(); len(lost) > 0 {
 		w.Errorf("ready endpoints without hints in versions since the kill: %q", lost)
 	}
-	w.Logf("figure: SIGKILL of the leader: the next leads after %.1f s, hints converged after %.2f s, %d pods replaced, %d versions of slices, none without hints",
+	w.Logf("measured: SIGKILL of the leader: the next leads after %.1f s, hints converged after %.2f s, %d pods replaced, %d versions of slices, none without hints",
 		leads.Seconds(), took.Seconds(), replaced, history.length())
 	return leader
 }
 
 // failOpen leaves the API server no webhook but that of a killed replica: slices are written all the same, and the leader
 // puts back what they lost.
-func failOpen(w *crew, web *kube.App, killed *member) {
+func failOpen(w *controllers, web *kube.App, killed *member) {
 	w.Helper()
 	w.c.Route(namespace, "weir-webhook", 443, killed.webhook)
 	w.c.CutRoutes()
 	defer w.route()
-	history, stop := w.chronicle()
+	history, stop := w.record()
 	defer stop()
 	began := time.Now()
 	web.Scale("zone-b", 4)
@@ -118,7 +119,7 @@ func failOpen(w *crew, web *kube.App, killed *member) {
 	if lost == 0 {
 		w.Error("the built-in controller took no hints off: was a webhook called?")
 	}
-	w.Logf("figure: with the webhook of a killed replica only, an endpoint came after %.2f s; %d ready endpoints were without hints in versions until the leader wrote them",
+	w.Logf("measured: with the webhook of a killed replica only, an endpoint came after %.2f s; %d ready endpoints were without hints in versions until the leader wrote them",
 		written.Seconds(), lost)
 }
 
@@ -138,9 +139,10 @@ const (
 // TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst takes the API server away for 30 s. A node that comes at its
 // return changes the plan of every service.
 func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
-	w := newCrew(t, c)
+	w := newControllers(t, c)
 	c.Apply(filepath.Join(manifests, "optional", "agent.yaml"))
 	var apps []*kube.App
 	for i := range outageServices {
@@ -165,7 +167,7 @@ func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
 		if n := len(apps[0].Endpoints()); n != pods+2 {
 			return fmt.Errorf("%d endpoints are listed", n) // the built-in controller has an outage to get over, too
 		}
-		return w.pending()
+		return pending(w.Context(), w.c)
 	})
 	newcomers := apps[0].Endpoints()
 	took := time.Since(returned)
@@ -184,12 +186,12 @@ func TestAnOutageOfTheAPIServerIsSurvivedAndEndsWithoutABurst(t *testing.T) {
 		t.Errorf("of %d requests through the agent %d failed, the first with: %v", load.answered+load.failed, load.failed, load.err)
 	}
 	counts := w.wroteGently(returned)
-	t.Logf("figure: API server gone for %v: %d requests through the agent, none failed; slices say the plan %.1f s after its return; %s",
+	t.Logf("measured: API server gone for %v: %d requests through the agent, none failed; slices say the plan %.1f s after its return; %s",
 		outage, load.answered, took.Seconds(), counts)
 }
 
 // wroteGently sees that weir's writes since a moment kept to the bucket, and tells how many there were.
-func (w *crew) wroteGently(since time.Time) string {
+func (w *controllers) wroteGently(since time.Time) string {
 	w.Helper()
 	times := make(map[string][]time.Time)
 	for _, one := range w.c.Writes() {
@@ -251,7 +253,7 @@ type load struct {
 }
 
 // startLoad starts an agent on a node of zone-a, and the load.
-func startLoad(w *crew, a *kube.App) *load {
+func startLoad(w *controllers, a *kube.App) *load {
 	w.Helper()
 	const node, address = "zone-a-0", "127.0.10.1:80"
 	p := w.c.Proxy(node)

@@ -32,9 +32,10 @@ type gated struct {
 // TestAGateOffIsAsIfTheFieldWasNeverSet restarts a controller of all Services, of which those that ask for nothing get no
 // hints, with gates open, closed and open again. Objects stay in place.
 func TestAGateOffIsAsIfTheFieldWasNeverSet(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
-	w := newCrewOf(t, c, "controller.manage=all", "controller.defaultDistribution=Disabled")
+	w := newControllersByChart(t, c, "controller.manage=all", "controller.defaultDistribution=Disabled")
 	deploy := func(name, distribution string, annotations map[string]string) *kube.App {
 		return c.Deploy(kube.AppOptions{
 			Namespace: "shop", Name: name, Distribution: distribution, Annotations: annotations,
@@ -75,7 +76,7 @@ func TestAGateOffIsAsIfTheFieldWasNeverSet(t *testing.T) {
 	m := w.start("weir", "--default-distribution=PreferSameZone")
 	hinted(never, "the default", ownZoneOnly)
 	w.stop(m)
-	t.Logf("figure: %d Services said what each of 6 settings of the gates means", len(services)+2)
+	t.Logf("measured: %d Services said what each of 6 settings of the gates means", len(services)+2)
 }
 
 // even waits until each of three zones is hinted for as many endpoints, which is what Auto does for equal zones.
@@ -97,9 +98,10 @@ func even(a *kube.App, setting string) {
 // TestTheBuiltInHintsReturnWhenAGateTakesALabelAway has Services that ask both weir, by its label, and the built-in
 // controller, by the field. A gate that takes weir's mode away leaves them to the built-in controller.
 func TestTheBuiltInHintsReturnWhenAGateTakesALabelAway(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
-	w := newCrew(t, c)
+	w := newControllers(t, c)
 	deploy := func(name, distribution string) *kube.App {
 		return c.Deploy(kube.AppOptions{
 			Namespace: "shop", Name: name, Labels: labelled("PreferSameNode"), Distribution: distribution,

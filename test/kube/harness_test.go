@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,11 +19,10 @@ import (
 	"github.com/weir-lb/weir/test/kube"
 )
 
-func TestABuiltInControllerHintsPodsThatAreOnlyObjects(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(2, "zone-a", "zone-b", "zone-c")
+func hintsPodsThatAreOnlyObjects(s subtest) {
+	t, c := s.T, s.c
 	app := c.Deploy(kube.AppOptions{
-		Namespace: "shop", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
+		Namespace: "objects", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
 		Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 		Pods:     map[string]int{"zone-a": 2, "zone-b": 1, "zone-c": 1},
 	})
@@ -61,10 +59,9 @@ func TestABuiltInControllerHintsPodsThatAreOnlyObjects(t *testing.T) {
 	})
 }
 
-func TestChurnKeepsTheNumberOfPodsAndItsWritesAreAudited(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a", "zone-b")
-	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 3, "zone-b": 2}})
+func churnKeepsTheNumberOfPods(s subtest) {
+	t, c := s.T, s.c
+	app := c.Deploy(kube.AppOptions{Namespace: "churn", Name: "web", Pods: map[string]int{"zone-a": 3, "zone-b": 2}})
 	app.Settled()
 	stop := app.Churn(10, rand.New(rand.NewPCG(1, 2)))
 	time.Sleep(2 * time.Second)
@@ -88,10 +85,9 @@ func TestChurnKeepsTheNumberOfPodsAndItsWritesAreAudited(t *testing.T) {
 	t.Logf("%d pods replaced, %d updates of slices", replaced, count)
 }
 
-func TestAnOutageRefusesConnectionsAndEndsWithTheSameState(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a")
-	app := c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 2}})
+func outageEndsWithTheSameState(s subtest) {
+	t, c := s.T, s.c
+	app := c.Deploy(kube.AppOptions{Namespace: "outage", Name: "web", Pods: map[string]int{"zone-a": 2}})
 	app.Settled()
 	before := app.Endpoints()
 	c.StopAPIServer()
@@ -106,8 +102,8 @@ func TestAnOutageRefusesConnectionsAndEndsWithTheSameState(t *testing.T) {
 	app.Settled()
 }
 
-func TestAServiceAccountMayDoWhatItsRolesSay(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
+func serviceAccountMayDoWhatItsRolesSay(s subtest) {
+	t, c := s.T, s.c
 	c.Namespace("weir-system")
 	path := c.ServiceAccountKubeconfig("weir-system", "weir-controller")
 	config, err := clientcmd.BuildConfigFromFlags("", path)

@@ -23,9 +23,9 @@ import (
 	"github.com/weir-lb/weir/test/kube"
 )
 
-// hintedTown is a cluster with weir's controller and its webhook beside kube-controller-manager, and with a kube-proxy in
+// hintedCluster is a cluster with weir's controller and its webhook beside kube-controller-manager, and with a kube-proxy in
 // each of three zones.
-type hintedTown struct {
+type hintedCluster struct {
 	t       *testing.T
 	c       *kube.Cluster
 	proxies []*kube.Proxy
@@ -34,11 +34,11 @@ type hintedTown struct {
 	compared, connected int
 }
 
-func newHintedTown(t *testing.T) *hintedTown {
+func newHintedCluster(t *testing.T) *hintedCluster {
 	t.Helper()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
-	h := &hintedTown{t: t, c: c}
+	h := &hintedCluster{t: t, c: c}
 	h.startController()
 	for _, node := range []string{"zone-a-0", "zone-b-0", "zone-c-1"} {
 		h.proxies = append(h.proxies, c.Proxy(node))
@@ -47,7 +47,7 @@ func newHintedTown(t *testing.T) *hintedTown {
 }
 
 // startController installs weir as docs/guide/install.md says and runs its controller with just the rights of that.
-func (h *hintedTown) startController() {
+func (h *hintedCluster) startController() {
 	h.t.Helper()
 	c := h.c
 	c.Apply(manifests)
@@ -101,7 +101,7 @@ func (p *plannedService) endpoints() []kube.Endpoint {
 
 // planned reads the controller's plan of an app: the endpoints of both families with the hints that each should carry,
 // sorted by address.
-func (h *hintedTown) planned(app *kube.App) ([]kube.Endpoint, error) {
+func (h *hintedCluster) planned(app *kube.App) ([]kube.Endpoint, error) {
 	text, err := h.c.Fetch(h.admin+"/plans", "")
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (h *hintedTown) planned(app *kube.App) ([]kube.Endpoint, error) {
 }
 
 // written waits until the slices say what the controller has planned for the pods as they are, and gives that.
-func (h *hintedTown) written(app *kube.App) []kube.Endpoint {
+func (h *hintedCluster) written(app *kube.App) []kube.Endpoint {
 	h.t.Helper()
 	app.Settled()
 	var want []kube.Endpoint
@@ -140,7 +140,7 @@ func (h *hintedTown) written(app *kube.App) []kube.Endpoint {
 }
 
 // place is where a client is, as the API server has it.
-func (h *hintedTown) place(node string) plan.Client {
+func (h *hintedCluster) place(node string) plan.Client {
 	h.t.Helper()
 	found, err := h.c.Client.CoreV1().Nodes().Get(h.t.Context(), node, metav1.GetOptions{})
 	if err != nil {
@@ -206,7 +206,7 @@ func naive(mode topology.Mode, planned []kube.Endpoint, address netip.AddrPort, 
 }
 
 // explained is what weir explain says that a node may use, of the families that the addresses have.
-func (h *hintedTown) explained(app *kube.App, node string) []netip.AddrPort {
+func (h *hintedCluster) explained(app *kube.App, node string) []netip.AddrPort {
 	h.t.Helper()
 	out, err := h.c.RunWeir("explain", app.Namespace+"/"+app.Name, "--node", node, "-o", "json", "--kubeconfig", h.c.AdminKubeconfig())
 	if err != nil {
@@ -233,7 +233,7 @@ func (h *hintedTown) explained(app *kube.App, node string) []netip.AddrPort {
 }
 
 // check compares what each kube-proxy has programmed with the plan, and with what connections reach.
-func (h *hintedTown) check(app *kube.App, mode topology.Mode, when string) {
+func (h *hintedCluster) check(app *kube.App, mode topology.Mode, when string) {
 	h.t.Helper()
 	planned := h.written(app)
 	for _, p := range h.proxies {
@@ -256,7 +256,7 @@ func (h *hintedTown) check(app *kube.App, mode topology.Mode, when string) {
 }
 
 // programmed waits until kube-proxy has programmed just these endpoints.
-func (h *hintedTown) programmed(app *kube.App, p *kube.Proxy, address netip.AddrPort, want []netip.AddrPort) {
+func (h *hintedCluster) programmed(app *kube.App, p *kube.Proxy, address netip.AddrPort, want []netip.AddrPort) {
 	h.t.Helper()
 	h.c.Until(fmt.Sprintf("kube-proxy on %s has programmed the plan for %s at %s", p.Node, app.Name, address), func() error {
 		got, err := p.Programmed(address)
@@ -272,7 +272,7 @@ func (h *hintedTown) programmed(app *kube.App, p *kube.Proxy, address netip.Addr
 const connectionsPerEndpoint = 17
 
 // connect sees that connections reach just these endpoints.
-func (h *hintedTown) connect(app *kube.App, p *kube.Proxy, address netip.AddrPort, want []netip.AddrPort) {
+func (h *hintedCluster) connect(app *kube.App, p *kube.Proxy, address netip.AddrPort, want []netip.AddrPort) {
 	h.t.Helper()
 	count := connectionsPerEndpoint * max(1, len(want))
 	reached, err := p.Connect(address, count)
@@ -289,7 +289,7 @@ func (h *hintedTown) connect(app *kube.App, p *kube.Proxy, address netip.AddrPor
 }
 
 // label sets the zone of a node and waits until the controller's plans count its nodes so.
-func (h *hintedTown) label(node, zone string) {
+func (h *hintedCluster) label(node, zone string) {
 	h.t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, corev1.LabelTopologyZone, zone)
 	if _, err := h.c.Client.CoreV1().Nodes().Patch(h.t.Context(), node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
@@ -338,7 +338,7 @@ func modes() []topology.Mode {
 }
 
 // deploy makes a dual-stack app with pods in the three zones.
-func (h *hintedTown) deploy(mode topology.Mode, shape [3]int) *kube.App {
+func (h *hintedCluster) deploy(mode topology.Mode, shape [3]int) *kube.App {
 	h.t.Helper()
 	return h.c.Deploy(kube.AppOptions{
 		Namespace: "shop", Name: fmt.Sprintf("m%d-%d-%d-%d", slices.Index(modes(), mode), shape[0], shape[1], shape[2]),
@@ -349,7 +349,8 @@ func (h *hintedTown) deploy(mode topology.Mode, shape [3]int) *kube.App {
 }
 
 func TestKubeProxiesProgramWhatWeirPlans(t *testing.T) {
-	h := newHintedTown(t)
+	t.Parallel()
+	h := newHintedCluster(t)
 	started := time.Now()
 	apps := make(map[topology.Mode]*kube.App)
 	for _, mode := range modes() {
@@ -358,7 +359,7 @@ func TestKubeProxiesProgramWhatWeirPlans(t *testing.T) {
 			h.check(apps[mode], mode, fmt.Sprint(shape))
 		}
 	}
-	t.Logf("figure: %d modes × 5 shapes on 3 nodes: %d plans compared with kube-proxy's rules, %d connections, %.1f s",
+	t.Logf("measured: %d modes × 5 shapes on 3 nodes: %d plans compared with kube-proxy's rules, %d connections, %.1f s",
 		len(apps), h.compared, h.connected, time.Since(started).Seconds())
 
 	h.compared, h.connected, started = 0, 0, time.Now()
@@ -375,6 +376,6 @@ func TestKubeProxiesProgramWhatWeirPlans(t *testing.T) {
 	for _, mode := range modes() {
 		h.check(apps[mode], mode, "with a node in another zone")
 	}
-	t.Logf("figure: after pods came, went and became unready, and a node changed its zone: %d plans compared, %d connections, %.1f s",
+	t.Logf("measured: after pods came, went and became unready, and a node changed its zone: %d plans compared, %d connections, %.1f s",
 		h.compared, h.connected, time.Since(started).Seconds())
 }

@@ -20,8 +20,9 @@ import (
 	"github.com/weir-lb/weir/test/kube"
 )
 
-// TestTheGuideInstallsByHelm runs the commands of docs/guide/install.md as written, and looks whether they did what it says.
+// TestTheGuideInstallsByHelm runs the commands of docs/guide/install.md as written, and checks their effects.
 func TestTheGuideInstallsByHelm(t *testing.T) {
+	t.Parallel()
 	g := openGuide(t)
 	g.follow("install.md", "What you need", "With Helm", "Is it there?")
 	g.wantHints(0)
@@ -41,6 +42,7 @@ func TestTheGuideInstallsByHelm(t *testing.T) {
 
 // TestTheGuideInstallsByKubectl does so with the plain manifests; the label stays on when weir goes.
 func TestTheGuideInstallsByKubectl(t *testing.T) {
+	t.Parallel()
 	g := openGuide(t)
 	g.follow("install.md", "With kubectl", "Is it there?", "Hints on one service")
 	g.wantHints(6)
@@ -50,6 +52,7 @@ func TestTheGuideInstallsByKubectl(t *testing.T) {
 
 // TestTheOtherPagesCommandsRun takes weir through what the rest of the guide does with an installed one.
 func TestTheOtherPagesCommandsRun(t *testing.T) {
+	t.Parallel()
 	g := openGuide(t)
 	g.worker("worker-1", "zone-a")
 	g.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "cart", Pods: map[string]int{"zone-a": 1, "zone-b": 2}}).Settled()
@@ -63,7 +66,7 @@ func TestTheOtherPagesCommandsRun(t *testing.T) {
 	before := g.authority()
 	g.follow("webhook.md", "Certificates")
 	g.c.Until("the webhook has a new authority", func() error {
-		g.kubelet.look()
+		g.kubelet.sync()
 		if now := g.authority(); now == "" || now == before {
 			return fmt.Errorf("the caBundle is %.40q…", now)
 		}
@@ -103,7 +106,7 @@ func openGuide(t *testing.T) *guide {
 	}
 	link("weir", c.WeirProgram())
 	link("kubectl", filepath.Join(os.Getenv("KUBE_BIN"), "kubectl"))
-	helm := "#!/bin/sh\nexec go tool -modfile=tools-helm.mod helm \"$@\"\n"
+	helm := "#!/bin/sh\nCGO_ENABLED=0 GOFLAGS=-trimpath exec go tool -modfile=tools-helm.mod helm \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(g.path, "helm"), []byte(helm), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +186,7 @@ func (g *guide) follow(page string, sections ...string) {
 func (g *guide) wantHints(want int) {
 	g.t.Helper()
 	g.c.Until(fmt.Sprintf("%d endpoints have hints", want), func() error {
-		g.kubelet.look()
+		g.kubelet.sync()
 		got := 0
 		for _, e := range g.app.Endpoints() {
 			if len(e.ForZones) > 0 {
@@ -212,7 +215,7 @@ func (g *guide) checkMetrics() {
 	})
 	names := make(map[string]bool)
 	g.c.Until("the warning is counted", func() error {
-		g.kubelet.look()
+		g.kubelet.sync()
 		for _, url := range g.kubelet.metrics() {
 			samples, err := g.c.Scrape(url, token)
 			if err != nil {
@@ -240,7 +243,7 @@ func (g *guide) checkMetrics() {
 	g.compare(names)
 }
 
-// compare tells what the guide lists and nobody exports, and the other way round.
+// compare reports metrics that the guide lists and no replica exports, and those that only replicas have.
 func (g *guide) compare(names map[string]bool) {
 	g.t.Helper()
 	text, err := os.ReadFile("../../docs/guide/metrics.md")

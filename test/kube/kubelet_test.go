@@ -50,16 +50,16 @@ func (k *kubelet) during(do func() error) error {
 	for {
 		select {
 		case err := <-done:
-			k.look()
+			k.sync()
 			return err
 		case <-time.After(50 * time.Millisecond):
-			k.look()
+			k.sync()
 		}
 	}
 }
 
-// look starts the pods that are new, ends those that are gone, and tells the API server of those that changed.
-func (k *kubelet) look() {
+// sync starts the pods that are new, ends those that are gone, and tells the API server of those that changed.
+func (k *kubelet) sync() {
 	k.t.Helper()
 	pods, err := k.c.Client.CoreV1().Pods(namespace).List(k.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -150,7 +150,7 @@ func (k *kubelet) tell(pod *corev1.Pod, p *runningPod) bool {
 	pod.ResourceVersion = "" // whatever else changed of the pod meanwhile
 	_, err := k.c.Client.CoreV1().Pods(namespace).UpdateStatus(k.t.Context(), pod, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return false // deleted since it was listed, which the next look sees; a UID that is another one's is a conflict
+		return false // deleted since it was listed, which the next sync sees; a UID that is another one's is a conflict
 	}
 	if err != nil {
 		k.t.Fatalf("tell that pod %s is %s: %v", pod.Name, pod.Status.Phase, err)

@@ -161,30 +161,30 @@ func TestAnAgentKeepsRequestsWhereTheBuiltInHintsSay(t *testing.T) {
 	settledHints(t, app, 12)
 	agent := startLiveAgent(t, app)
 	for _, address := range app.Addresses() {
-		home := inZone(app, address, "zone-a")
-		agent.awaitChosen(address, home)
-		agent.wantReached(address, home)
+		local := inZone(app, address, "zone-a")
+		agent.awaitChosen(address, local)
+		agent.wantReached(address, local)
 	}
 	agent.followsHints(app)
 	agent.outlivesTheAPIServer(app)
 }
 
 // followsHints sees how soon the agent follows hints that kube-controller-manager takes off and puts back. Requests stay in
-// the zone all the time: it is home without hints, too.
+// the zone all the time: the zone is preferred without hints, too.
 func (a *liveAgent) followsHints(app *kube.App) {
 	a.t.Helper()
 	address := app.Addresses()[0]
-	home, all := inZone(app, address, "zone-a"), inZone(app, address, "")
+	local, all := inZone(app, address, "zone-a"), inZone(app, address, "")
 	zone := corev1.ServiceTrafficDistributionPreferSameZone
 	for _, step := range []struct {
 		field *string
 		want  []netip.AddrPort
-	}{{nil, all}, {&zone, home}, {nil, all}, {&zone, home}} {
+	}{{nil, all}, {&zone, local}, {nil, all}, {&zone, local}} {
 		before := len(a.c.Writes())
 		app.Change(func(s *corev1.Service) { s.Spec.TrafficDistribution = step.field })
 		a.awaitChosen(address, step.want)
 		followed := time.Now()
-		a.wantReached(address, home)
+		a.wantReached(address, local)
 		var written time.Time
 		for _, w := range a.c.Writes()[before:] {
 			if w.User == kube.BuiltIn && w.Resource == "endpointslices" && w.Code == http.StatusOK && w.At.After(written) {
@@ -195,7 +195,7 @@ func (a *liveAgent) followsHints(app *kube.App) {
 			a.t.Fatal("kube-controller-manager wrote no slice")
 		}
 		took := followed.Sub(written)
-		a.t.Logf("figure: new hints of kube-controller-manager are followed after %d ms", took.Milliseconds())
+		a.t.Logf("measured: new hints of kube-controller-manager are followed after %d ms", took.Milliseconds())
 		if took > followLimit {
 			a.t.Errorf("new hints were followed after %s, want at most %s", took, followLimit)
 		}
@@ -207,13 +207,13 @@ func (a *liveAgent) followsHints(app *kube.App) {
 func (a *liveAgent) outlivesTheAPIServer(app *kube.App) {
 	a.t.Helper()
 	address := app.Addresses()[0]
-	home := inZone(app, address, "zone-a")
+	local := inZone(app, address, "zone-a")
 	requests := 0
 	request := func() {
 		a.t.Helper()
 		requests++
-		if one, err := a.reached(address); err != nil || !slices.Contains(home, one) {
-			a.t.Fatalf("request %d reaches %s, %v; want one of %v", requests, one, err, home)
+		if one, err := a.reached(address); err != nil || !slices.Contains(local, one) {
+			a.t.Fatalf("request %d reaches %s, %v; want one of %v", requests, one, err, local)
 		}
 		if _, err := a.get(agentAdmin + "/readyz"); err != nil {
 			a.t.Fatalf("the agent is not ready: %v", err)
@@ -233,9 +233,9 @@ func (a *liveAgent) outlivesTheAPIServer(app *kube.App) {
 	a.c.StartControllerManager() // which tries again only after up to a minute, as all clients do
 	app.Scale("zone-a", 3)
 	settledHints(a.t, app, 14)
-	home = inZone(app, address, "zone-a")
-	a.awaitChosen(address, home)
-	a.t.Logf("figure: %d requests in %s without an API server, none failed or left the zone; a change is followed %.1f s after its return",
+	local = inZone(app, address, "zone-a")
+	a.awaitChosen(address, local)
+	a.t.Logf("measured: %d requests in %s without an API server, none failed or reached another zone; a change is followed %.1f s after its return",
 		requests, agentOutage, time.Since(back).Seconds())
-	a.wantReached(address, home)
+	a.wantReached(address, local)
 }

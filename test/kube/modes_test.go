@@ -13,16 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/weir-lb/weir/api"
-	"github.com/weir-lb/weir/internal/kube/control"
-	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/test/kube"
 )
 
@@ -37,62 +33,65 @@ const (
 func hintedApps() []string { return []string{"auto", "balanced", "dual", "mesh", "node", "zone"} }
 
 // TestHintsStayWhilePodsChurn has an app in every mode, one that is hinted natively, one of two families and one with a
-// foreign slice, beside the live kube-controller-manager, for a minute of churn: with the webhook, without it, and with one
-// that is killed half-way.
+// foreign slice, beside the live kube-controller-manager and with the webhook, for a minute of churn.
+//
+// It has the machine to itself: no version of a slice may be without hints.
 func TestHintsStayWhilePodsChurn(t *testing.T) {
-	t.Run("webhook up", func(t *testing.T) {
-		s := newStreet(t)
-		webhook := s.startWebhook()
-		s.converge()
-		s.churn("up", func() {})
-		s.converge()
-		for _, name := range hintedApps() {
-			if n := s.seen.of(name); n.bare > 0 || n.versions == 0 {
-				t.Errorf("%s: %d of %d versions of its slices had a ready endpoint without hints, first %s", name, n.bare, n.versions, n.first)
-			}
+	s := newMixedCluster(t)
+	webhook := s.startWebhook()
+	s.converge()
+	s.churn("up", func() {})
+	s.converge()
+	for _, name := range hintedApps() {
+		if n := s.seen.of(name); n.unhinted > 0 || n.versions == 0 {
+			t.Errorf("%s: %d of %d versions of its slices had a ready endpoint without hints, first %s", name, n.unhinted, n.versions, n.first)
 		}
-		if n := s.seen.of("disabled"); n.hinted > 0 {
-			t.Errorf("disabled: %d of %d versions of its slices had hints", n.hinted, n.versions)
-		}
-		if err := webhook.Running(); err != nil {
-			t.Error(err)
-		}
-		s.removeLabels()
-	})
-	t.Run("webhook down", func(t *testing.T) {
-		t.Parallel() // with the other one that has hints come and go; the first, where none may, has the machine to itself
-		s := newStreet(t)
-		s.untilUndone()
-		s.churn("down", func() {})
-		for _, name := range hintedApps() {
-			if n := s.seen.of(name); n.versions == n.bare {
-				t.Errorf("%s: none of %d versions of its slices had all hints: the controller does not write on its own", name, n.versions)
-			}
-		}
-		s.quiet("down")
-		s.startWebhook()
-		s.replaceOne()
-		s.converge()
-		s.removeLabels()
-	})
-	t.Run("webhook killed", func(t *testing.T) {
-		t.Parallel()
-		s := newStreet(t)
-		webhook := s.startWebhook()
-		s.converge()
-		s.churn("killed half-way", webhook.Kill)
-		s.untilUndone()
-		s.quiet("killed half-way")
-		s.startWebhook()
-		s.replaceOne()
-		s.converge()
-		s.removeLabels()
-	})
+	}
+	if n := s.seen.of("disabled"); n.hinted > 0 {
+		t.Errorf("disabled: %d of %d versions of its slices had hints", n.hinted, n.versions)
+	}
+	if err := webhook.Running(); err != nil {
+		t.Error(err)
+	}
+	s.removeLabels()
 }
 
-// street is a cluster with an app of every kind and a replica of the controller, which leads and which the API server
+// TestHintsComeBackWhilePodsChurnWithoutAWebhook is the same where the API server reaches no webhook.
+func TestHintsComeBackWhilePodsChurnWithoutAWebhook(t *testing.T) {
+	t.Parallel()
+	s := newMixedCluster(t)
+	s.untilUndone()
+	s.churn("down", func() {})
+	for _, name := range hintedApps() {
+		if n := s.seen.of(name); n.versions == n.unhinted {
+			t.Errorf("%s: none of %d versions of its slices had all hints: the controller does not write on its own", name, n.versions)
+		}
+	}
+	s.quiet("down")
+	s.startWebhook()
+	s.replaceOne()
+	s.converge()
+	s.removeLabels()
+}
+
+// TestHintsComeBackAfterTheWebhookIsKilled is the same where the webhook is killed half-way.
+func TestHintsComeBackAfterTheWebhookIsKilled(t *testing.T) {
+	t.Parallel()
+	s := newMixedCluster(t)
+	webhook := s.startWebhook()
+	s.converge()
+	s.churn("killed half-way", webhook.Kill)
+	s.untilUndone()
+	s.quiet("killed half-way")
+	s.startWebhook()
+	s.replaceOne()
+	s.converge()
+	s.removeLabels()
+}
+
+// mixedCluster is a cluster with an app of every kind and a replica of the controller, which leads and which the API server
 // does not reach.
-type street struct {
+type mixedCluster struct {
 	*testing.T
 	c        *kube.Cluster
 	apps     map[string]*kube.App
@@ -101,10 +100,9 @@ type street struct {
 	rewrites int // of the foreign slice
 }
 
-func newStreet(t *testing.T) *street {
+func newMixedCluster(t *testing.T) *mixedCluster {
 	t.Helper()
-	log.SetLogger(logr.Discard()) // of the caches that converge reads; a program has its own
-	s := &street{T: t, c: kube.Start(t, kube.Options{}), apps: make(map[string]*kube.App)}
+	s := &mixedCluster{T: t, c: kube.Start(t, kube.Options{}), apps: make(map[string]*kube.App)}
 	s.c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	s.c.Kubectl("apply", "-f", manifests)
 	deploy := func(name, mode string, change func(*kube.AppOptions)) {
@@ -143,7 +141,7 @@ func newStreet(t *testing.T) *street {
 }
 
 // replica starts a replica of the controller, waits until it is ready and tells where its webhook is.
-func (s *street) replica() (process *kube.Process, webhook string) {
+func (s *mixedCluster) replica() (process *kube.Process, webhook string) {
 	s.Helper()
 	address := func() string { return fmt.Sprintf("127.0.0.1:%d", s.c.Port()) }
 	webhook, health := address(), address()
@@ -164,7 +162,7 @@ func (s *street) replica() (process *kube.Process, webhook string) {
 }
 
 // startWebhook starts a replica that the API server reaches, and does not lead.
-func (s *street) startWebhook() *kube.Process {
+func (s *mixedCluster) startWebhook() *kube.Process {
 	s.Helper()
 	process, address := s.replica()
 	s.c.Route(namespace, "weir-webhook", 443, address)
@@ -172,7 +170,7 @@ func (s *street) startWebhook() *kube.Process {
 }
 
 // makeForeign has another manager add endpoints to mesh. It labels its slice as kube-controller-manager does.
-func (s *street) makeForeign() {
+func (s *mixedCluster) makeForeign() {
 	s.Helper()
 	_, err := s.c.Client.DiscoveryV1().EndpointSlices("shop").Create(s.Context(), &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: foreign, Labels: map[string]string{
@@ -189,7 +187,7 @@ func (s *street) makeForeign() {
 }
 
 // foreignEndpoints are one in each of two zones; one of them is another each time.
-func (s *street) foreignEndpoints() []discoveryv1.Endpoint {
+func (s *mixedCluster) foreignEndpoints() []discoveryv1.Endpoint {
 	s.rewrites++
 	endpoint := func(number int, zone string) discoveryv1.Endpoint {
 		return discoveryv1.Endpoint{
@@ -201,7 +199,7 @@ func (s *street) foreignEndpoints() []discoveryv1.Endpoint {
 }
 
 // changeForeign is a write of the foreign manager, which knows no hints.
-func (s *street) changeForeign(change func(*discoveryv1.EndpointSlice)) {
+func (s *mixedCluster) changeForeign(change func(*discoveryv1.EndpointSlice)) {
 	s.Helper()
 	client := s.c.Client.DiscoveryV1().EndpointSlices("shop")
 	s.c.Until("the foreign slice is changed", func() error {
@@ -215,8 +213,8 @@ func (s *street) changeForeign(change func(*discoveryv1.EndpointSlice)) {
 	})
 }
 
-// converge waits until a controller that sees the cluster for the first time would write nothing, and looks at the hints.
-func (s *street) converge() {
+// converge waits until a controller that sees the cluster for the first time would write nothing, and checks the hints.
+func (s *mixedCluster) converge() {
 	s.Helper()
 	for _, app := range s.apps {
 		if app.Name != "mesh" { // which has more endpoints than pods
@@ -224,20 +222,16 @@ func (s *street) converge() {
 		}
 	}
 	took := s.c.Until("all slices say the plan", func() error {
-		preview, err := control.Look(s.Context(), s.c.Admin, feed.Options{})
-		if err != nil {
+		if err := pending(s.Context(), s.c); err != nil {
 			return err
-		}
-		if len(preview.Edits) > 0 {
-			return fmt.Errorf("%d slices are to be written, the first %s", len(preview.Edits), preview.Edits[0].Slice)
 		}
 		return s.check()
 	})
-	s.Logf("figure: all slices say the plan after another %.1f s", took.Seconds())
+	s.Logf("measured: all slices say the plan after another %.1f s", took.Seconds())
 }
 
 // check compares hints with what they must be, where that follows from the endpoint alone.
-func (s *street) check() error {
+func (s *mixedCluster) check() error {
 	for name, app := range s.apps {
 		for _, e := range app.Endpoints() {
 			var ok bool
@@ -260,7 +254,7 @@ func (s *street) check() error {
 }
 
 // churn replaces pods of all apps, and endpoints of the foreign slice, and does something half-way.
-func (s *street) churn(condition string, halfWay func()) {
+func (s *mixedCluster) churn(condition string, halfWay func()) {
 	s.Helper()
 	s.seen.reset()
 	before := len(s.c.Writes())
@@ -284,11 +278,11 @@ func (s *street) churn(condition string, halfWay func()) {
 	if want := int(churnTime.Seconds()*churnRate) * len(s.apps) / 2; replaced < want {
 		s.Errorf("%d pods were replaced, want %d: this was no churn", replaced, want)
 	}
-	s.figures(condition, fmt.Sprintf("%d pods replaced in %.0f s", replaced, time.Since(began).Seconds()), before)
+	s.logWrites(condition, fmt.Sprintf("%d pods replaced in %.0f s", replaced, time.Since(began).Seconds()), before)
 }
 
-// figures tells who wrote slices since a point of the audit log, and gives weir's writes by slice.
-func (s *street) figures(condition, what string, since int) map[string]int {
+// logWrites logs the writers of slices since a point of the audit log, and gives weir's writes by slice.
+func (s *mixedCluster) logWrites(condition, what string, since int) map[string]int {
 	s.Helper()
 	ours, theirs, others, refused := make(map[string]int), 0, 0, 0
 	for _, w := range s.c.Writes()[since:] {
@@ -312,17 +306,17 @@ func (s *street) figures(condition, what string, since int) map[string]int {
 			s.Errorf("weir wrote %s, which is none of its business", slice)
 		}
 	}
-	s.Logf("figure: webhook %s, %s: slices written %d times by kube-controller-manager, %d by weir, %d by others; %d conflicts",
+	s.Logf("measured: webhook %s, %s: slices written %d times by kube-controller-manager, %d by weir, %d by others; %d conflicts",
 		condition, what, theirs, sum, others, refused)
 	for _, name := range slices.Sorted(maps.Keys(s.apps)) {
 		n := s.seen.of(name)
-		s.Logf("figure: webhook %s, %s: %d versions of slices, %d with a ready endpoint without hints", condition, name, n.versions, n.bare)
+		s.Logf("measured: webhook %s, %s: %d versions of slices, %d with a ready endpoint without hints", condition, name, n.versions, n.unhinted)
 	}
 	return ours
 }
 
 // untilUndone waits until the apps that kube-controller-manager works against say so.
-func (s *street) untilUndone() {
+func (s *mixedCluster) untilUndone() {
 	s.Helper()
 	s.c.Until("the Services tell that their hints are undone", func() error {
 		for _, name := range hintedApps() {
@@ -335,14 +329,14 @@ func (s *street) untilUndone() {
 	})
 }
 
-// quiet looks what is written while nothing happens and the hints are being undone.
-func (s *street) quiet(condition string) {
+// quiet checks what is written while nothing happens and the hints are being undone.
+func (s *mixedCluster) quiet(condition string) {
 	s.Helper()
 	s.seen.reset()
 	before := len(s.c.Writes())
 	time.Sleep(quietTime)
 	// A service that has just begun is written 8 times in 22 s; without damping it would be every second or so.
-	for slice, n := range s.figures(condition, fmt.Sprintf("%.0f s of rest", quietTime.Seconds()), before) {
+	for slice, n := range s.logWrites(condition, fmt.Sprintf("%.0f s of rest", quietTime.Seconds()), before) {
 		if n > 6 {
 			s.Errorf("%s was written %d times by weir in %s", slice, n, quietTime)
 		}
@@ -350,7 +344,7 @@ func (s *street) quiet(condition string) {
 }
 
 // replaceOne has kube-controller-manager write every slice.
-func (s *street) replaceOne() {
+func (s *mixedCluster) replaceOne() {
 	s.Helper()
 	for _, app := range s.apps {
 		n := app.Count("zone-b")
@@ -360,8 +354,8 @@ func (s *street) replaceOne() {
 	s.changeForeign(func(slice *discoveryv1.EndpointSlice) { slice.Endpoints = s.foreignEndpoints() })
 }
 
-// removeLabels takes the apps out of weir's hands, and waits until nothing of it is left.
-func (s *street) removeLabels() {
+// removeLabels removes weir's labels from the apps, and waits until nothing that weir wrote is there.
+func (s *mixedCluster) removeLabels() {
 	s.Helper()
 	for _, app := range s.apps {
 		app.Change(func(service *corev1.Service) { delete(service.Labels, api.LabelDistribution) })
@@ -386,7 +380,7 @@ func (s *street) removeLabels() {
 		}
 		return nil
 	})
-	s.Logf("figure: nothing of weir is left %.1f s after the labels went", took.Seconds())
+	s.Logf("measured: nothing that weir wrote is there %.1f s after the labels went", took.Seconds())
 }
 
 // versions counts what the versions of a namespace's slices were like. It is safe for concurrent use.
@@ -398,12 +392,12 @@ type versions struct {
 // count is of the versions of a service's slices that have ready endpoints.
 type count struct {
 	versions int
-	bare     int    // with a ready endpoint without hints
+	unhinted int    // with a ready endpoint without hints
 	hinted   int    // with one that has some
-	first    string // what is bare in the first that is
+	first    string // what is unhinted in the first that is
 }
 
-// watchVersions looks at every version from now on until the test ends.
+// watchVersions counts every version from now on until the test ends.
 func watchVersions(t *testing.T, c *kube.Cluster, namespace string) *versions {
 	t.Helper()
 	v := &versions{count: make(map[string]count)}
@@ -440,7 +434,7 @@ func watchVersions(t *testing.T, c *kube.Cluster, namespace string) *versions {
 }
 
 func (v *versions) add(s *discoveryv1.EndpointSlice) {
-	ready, bare, first := 0, 0, ""
+	ready, unhinted, first := 0, 0, ""
 	for i := range s.Endpoints {
 		e := &s.Endpoints[i]
 		if e.Conditions.Ready == nil || !*e.Conditions.Ready {
@@ -448,7 +442,7 @@ func (v *versions) add(s *discoveryv1.EndpointSlice) {
 		}
 		ready++
 		if e.Hints == nil || len(e.Hints.ForZones)+len(e.Hints.ForNodes) == 0 {
-			bare++
+			unhinted++
 			first = fmt.Sprintf("%s of %s, version %s", e.Addresses[0], s.Name, s.ResourceVersion)
 		}
 	}
@@ -460,10 +454,10 @@ func (v *versions) add(s *discoveryv1.EndpointSlice) {
 	name := s.Labels[discoveryv1.LabelServiceName]
 	n := v.count[name]
 	n.versions++
-	if bare > 0 {
-		n.bare++
+	if unhinted > 0 {
+		n.unhinted++
 	}
-	if bare < ready {
+	if unhinted < ready {
 		n.hinted++
 	}
 	if n.first == "" {

@@ -33,24 +33,25 @@ const (
 // TestAnAgentAndAKubeProxyReadTheBuiltInHintsAlike compares the two on random services whose hints kube-controller-manager
 // wrote, as the services came up and after random changes.
 func TestAnAgentAndAKubeProxyReadTheBuiltInHintsAlike(t *testing.T) {
+	t.Parallel()
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	// Kubernetes hints nothing in mode Auto while a ready node has no zone.
 	c.NodeReady(c.Node("", "4"), corev1.ConditionFalse)
-	town := newRandomTown(t, c)
+	cluster := newRandomCluster(t, c)
 	for _, node := range []string{"zone-a-0", "zone-b-0", "zone-c-1", "nowhere-0"} {
-		town.proxies = append(town.proxies, c.Proxy(node))
+		cluster.proxies = append(cluster.proxies, c.Proxy(node))
 	}
 
 	for range randomServices {
-		town.found()
+		cluster.deploy()
 	}
-	town.compare("as they came up")
-	for _, app := range town.apps {
-		town.change(app)
+	cluster.compare("as they came up")
+	for _, app := range cluster.apps {
+		cluster.change(app)
 	}
-	town.compare("after changes")
-	town.wantReasons(
+	cluster.compare("after changes")
+	cluster.wantReasons(
 		"every ready endpoint names its nodes", "every ready endpoint names its zones", "no endpoint carries a hint",
 		"hints are ignored while a ready endpoint has none", "do not help a client whose zone is not known",
 		"every ready endpoint is used", "no endpoint is ready: those that terminate", "the service has no ready endpoint",
@@ -58,8 +59,8 @@ func TestAnAgentAndAKubeProxyReadTheBuiltInHintsAlike(t *testing.T) {
 	)
 }
 
-// randomTown is a cluster with random services, and a kube-proxy on some nodes.
-type randomTown struct {
+// randomCluster is a cluster with random services, and a kube-proxy on some nodes.
+type randomCluster struct {
 	t          *testing.T
 	c          *kube.Cluster
 	random     *rand.Rand
@@ -70,9 +71,9 @@ type randomTown struct {
 	reasons    map[string]int            // why endpoints were chosen, and how often
 }
 
-func newRandomTown(t *testing.T, c *kube.Cluster) *randomTown {
+func newRandomCluster(t *testing.T, c *kube.Cluster) *randomCluster {
 	t.Helper()
-	return &randomTown{
+	return &randomCluster{
 		t: t, c: c, random: rand.New(rand.NewPCG(randomSeed, 0)), kubeconfig: agentKubeconfig(c),
 		places: make(map[netip.AddrPort]string), reasons: make(map[string]int),
 	}
@@ -84,13 +85,13 @@ func agentKubeconfig(c *kube.Cluster) string {
 	return c.ServiceAccountKubeconfig(namespace, "weir-agent")
 }
 
-func (r *randomTown) oneIn(n int) bool { return r.random.IntN(n) == 0 }
+func (r *randomCluster) oneIn(n int) bool { return r.random.IntN(n) == 0 }
 
 // zones are where pods are, the empty one that of the node without.
-func (r *randomTown) zones() []string { return []string{"", "zone-a", "zone-b", "zone-c"} }
+func (r *randomCluster) zones() []string { return []string{"", "zone-a", "zone-b", "zone-c"} }
 
-// found makes a random service with random pods.
-func (r *randomTown) found() {
+// deploy makes a random service with random pods.
+func (r *randomCluster) deploy() {
 	r.t.Helper()
 	o := kube.AppOptions{Namespace: "random", Name: fmt.Sprintf("svc-%d", len(r.apps)), Pods: make(map[string]int)}
 	for _, zone := range r.zones() {
@@ -133,21 +134,21 @@ func (r *randomTown) found() {
 }
 
 // distribute chooses how kube-controller-manager is to hint.
-func (r *randomTown) distribute(field *string, annotations *map[string]string) {
-	ways := []string{
+func (r *randomCluster) distribute(field *string, annotations *map[string]string) {
+	settings := []string{
 		"", "Auto", "Auto", corev1.ServiceTrafficDistributionPreferClose,
 		corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode,
 	}
-	switch way := ways[r.random.IntN(len(ways))]; way {
+	switch setting := settings[r.random.IntN(len(settings))]; setting {
 	case "Auto":
-		*annotations = map[string]string{corev1.AnnotationTopologyMode: way}
+		*annotations = map[string]string{corev1.AnnotationTopologyMode: setting}
 	default:
-		*field = way
+		*field = setting
 	}
 }
 
 // disturb makes some pods unready and lets some end; of a few services all.
-func (r *randomTown) disturb(app *kube.App) {
+func (r *randomCluster) disturb(app *kube.App) {
 	r.t.Helper()
 	unready, ending := r.oneIn(15), r.oneIn(15)
 	for _, zone := range r.zones() {
@@ -163,7 +164,7 @@ func (r *randomTown) disturb(app *kube.App) {
 }
 
 // change changes an app at random; most a little.
-func (r *randomTown) change(app *kube.App) {
+func (r *randomCluster) change(app *kube.App) {
 	r.t.Helper()
 	switch r.random.IntN(5) {
 	case 0:
@@ -188,9 +189,9 @@ func (r *randomTown) change(app *kube.App) {
 	}
 }
 
-// compare waits until kube-controller-manager has nothing left to write, and until the agent and kube-proxy say the same of
+// compare waits until kube-controller-manager has nothing more to write, and until the agent and kube-proxy say the same of
 // each port of each service on each node.
-func (r *randomTown) compare(when string) {
+func (r *randomCluster) compare(when string) {
 	r.t.Helper()
 	started := time.Now()
 	for _, app := range r.apps {
@@ -230,12 +231,12 @@ func (r *randomTown) compare(when string) {
 		}
 		return nil
 	})
-	r.t.Logf("figure: %d services, %d ports of cluster IPs, %d nodes, %s: %d answers of the agent compared with kube-proxy's, %d differences, %.1f s",
+	r.t.Logf("measured: %d services, %d ports of cluster IPs, %d nodes, %s: %d answers of the agent compared with kube-proxy's, %d differences, %.1f s",
 		len(r.apps), len(r.places), len(r.proxies), when, compared, len(differences), time.Since(started).Seconds())
 }
 
 // versions are those of all slices.
-func (r *randomTown) versions() map[string]string {
+func (r *randomCluster) versions() map[string]string {
 	r.t.Helper()
 	list, err := r.c.Client.DiscoveryV1().EndpointSlices("random").List(r.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -255,7 +256,7 @@ type served struct {
 }
 
 // asked asks the agent for its answers on a node, by cluster IP and port.
-func (r *randomTown) asked(node, nodes string) (map[netip.AddrPort]served, error) {
+func (r *randomCluster) asked(node, nodes string) (map[netip.AddrPort]served, error) {
 	agent := exec.CommandContext(r.t.Context(), r.c.WeirProgram(), "agent", "--dry-run", "--output=json", "--node="+node,
 		"--hints=native", "--serve=all", "--nodes="+nodes, "--kubeconfig="+r.kubeconfig, "--log-level=error")
 	var problems strings.Builder
@@ -292,7 +293,7 @@ func answersOf(text []byte) (map[netip.AddrPort]served, error) {
 }
 
 // differ lists where the answers for a node differ.
-func (r *randomTown) differ(node string, ours map[netip.AddrPort]served, theirs map[netip.AddrPort][]netip.AddrPort) []string {
+func (r *randomCluster) differ(node string, ours map[netip.AddrPort]served, theirs map[netip.AddrPort][]netip.AddrPort) []string {
 	var found []string
 	for place, name := range r.places {
 		our, weServe := ours[place]
@@ -307,7 +308,7 @@ func (r *randomTown) differ(node string, ours map[netip.AddrPort]served, theirs 
 }
 
 // wantReasons sees that the services were such that every row of the rules decided.
-func (r *randomTown) wantReasons(parts ...string) {
+func (r *randomCluster) wantReasons(parts ...string) {
 	r.t.Helper()
 	for _, part := range parts {
 		count := 0
@@ -316,7 +317,7 @@ func (r *randomTown) wantReasons(parts ...string) {
 				count += n
 			}
 		}
-		r.t.Logf("figure: %d answers because %q", count, part)
+		r.t.Logf("measured: %d answers because %q", count, part)
 		if count == 0 {
 			r.t.Errorf("no service was decided by %q: the services do not try all rules", part)
 		}

@@ -19,7 +19,7 @@ const region = "eu"
 type nodes struct {
 	mu     sync.Mutex
 	byZone map[string][]string
-	next   map[string]int // whose turn it is in each zone
+	next   map[string]int // the index of the next node in each zone
 	count  uint32
 }
 
@@ -95,7 +95,7 @@ func (n *nodes) add(zone string) (name string, number uint32) {
 	return name, n.count
 }
 
-// pick gives the nodes of a zone in turn.
+// pick returns the nodes of a zone one after the other.
 func (n *nodes) pick(zone string) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -28,16 +28,15 @@ import (
 
 const examples = "../../deploy/examples/policies"
 
-// policyTown is a cluster with weir's resource, and the namespaces of the examples.
-type policyTown struct {
+// policyCluster is a cluster with weir's resource, and the namespaces of the examples.
+type policyCluster struct {
 	*testing.T
 	c      *kube.Cluster
 	client client.Client
 }
 
-func newPolicyTown(t *testing.T) *policyTown {
+func newPolicyCluster(t *testing.T, c *kube.Cluster) *policyCluster {
 	t.Helper()
-	c := kube.Start(t, kube.Options{})
 	for _, name := range []string{"bank", "batch", "pay", "shop", "web"} {
 		c.Namespace(name)
 	}
@@ -50,18 +49,18 @@ func newPolicyTown(t *testing.T) *policyTown {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &policyTown{t, c, known}
+	return &policyCluster{t, c, known}
 }
 
 // install installs the resource as the plain manifests do.
-func (p *policyTown) install() {
+func (p *policyCluster) install() {
 	p.Helper()
 	p.c.Kubectl("apply", "--server-side", "-f", filepath.Join(manifests, "crd.yaml"))
 	p.c.Kubectl("wait", "--for=condition=Established", "crd/loadbalancingpolicies.weir.dev")
 }
 
 // kubectl runs kubectl with a document on its standard input, and gives what it prints, problems too.
-func (p *policyTown) kubectl(document string, args ...string) (string, error) {
+func (p *policyCluster) kubectl(document string, args ...string) (string, error) {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), filepath.Join(os.Getenv("KUBE_BIN"), "kubectl"), append([]string{"--kubeconfig", p.c.AdminKubeconfig()}, args...)...)
 	cmd.Stdin = strings.NewReader(document)
@@ -76,7 +75,7 @@ func document(name, spec string) string {
 	return fmt.Sprintf("apiVersion: weir.dev/v1alpha1\nkind: LoadBalancingPolicy\nmetadata: {name: %s, namespace: shop}\nspec: {%s}\n", name, spec)
 }
 
-func (p *policyTown) apply(name, spec string) {
+func (p *policyCluster) apply(name, spec string) {
 	p.Helper()
 	if out, err := p.kubectl(document(name, spec), "apply", "-f", "-"); err != nil {
 		p.Fatalf("%v: %s", err, out)
@@ -84,7 +83,7 @@ func (p *policyTown) apply(name, spec string) {
 }
 
 // wants waits until a policy's first entry of weir's says so.
-func (p *policyTown) wants(name, accepted, programmed string, words ...string) {
+func (p *policyCluster) wants(name, accepted, programmed string, words ...string) {
 	p.Helper()
 	p.c.Until(fmt.Sprintf("%s is %s and %s", name, accepted, programmed), func() error {
 		namespace, one, found := strings.Cut(name, "/")
@@ -118,7 +117,7 @@ func (p *policyTown) wants(name, accepted, programmed string, words ...string) {
 }
 
 // wantsMark waits until a Service names these policies; none: it has no such condition.
-func (p *policyTown) wantsMark(namespace, name string, policies ...string) {
+func (p *policyCluster) wantsMark(namespace, name string, policies ...string) {
 	p.Helper()
 	p.c.Until(fmt.Sprintf("%s/%s is affected by %v", namespace, name, policies), func() error {
 		have := meta.FindStatusCondition(p.c.Service(namespace, name).Status.Conditions, api.ConditionPolicyAffected)
@@ -135,10 +134,11 @@ func (p *policyTown) wantsMark(namespace, name string, policies ...string) {
 	})
 }
 
-func TestTheAPIServerTakesGoodPoliciesAndExplainsThem(t *testing.T) {
-	p := newPolicyTown(t)
+func apiServerTakesGoodPolicies(s subtest) {
+	t, p := s.T, newPolicyCluster(s.T, s.c)
 	p.c.Namespace(namespace)
 	p.install()
+	defer p.c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
 	p.c.Kubectl("apply", "-f", examples)
 	p.c.Kubectl("apply", "--server-side", "--force-conflicts", "-f", examples)
 	table := p.c.Kubectl("get", "lbp", "-A", "-o", "wide")
@@ -238,9 +238,10 @@ func refusedPolicies() map[string]string {
 	}
 }
 
-func TestTheAPIServerRefusesBadPoliciesAndNamesTheField(t *testing.T) {
-	p := newPolicyTown(t)
+func apiServerRefusesBadPolicies(s subtest) {
+	t, p := s.T, newPolicyCluster(s.T, s.c)
 	p.install()
+	defer p.c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
 	for spec, words := range refusedPolicies() {
 		if out, err := p.kubectl(document("bad", spec), "create", "-f", "-"); err == nil || !strings.Contains(out, words) {
 			t.Errorf("%s\ngives %v, which should name %s:\n%s", spec, err, words, out)
@@ -248,11 +249,12 @@ func TestTheAPIServerRefusesBadPoliciesAndNamesTheField(t *testing.T) {
 	}
 }
 
-func TestTheControllerSaysWhatBecomesOfPolicies(t *testing.T) {
-	p := newPolicyTown(t)
-	crew := newCrew(t, p.c)
-	crew.start("one")
-	crew.leader()
+func TestTheControllerReportsThePolicyStatus(t *testing.T) {
+	t.Parallel()
+	p := newPolicyCluster(t, kube.Start(t, kube.Options{}))
+	controllers := newControllers(t, p.c)
+	controllers.start("one")
+	controllers.leader()
 	p.c.Kubectl("apply", "-f", examples)
 	p.wants("cache-shards", "TargetNotFound", "Reconciling", "there is no Service shop/cache")
 	p.wants("weir-system/defaults", "Accepted", "Programmed")
@@ -293,7 +295,7 @@ func TestTheControllerSaysWhatBecomesOfPolicies(t *testing.T) {
 }
 
 // wantsEvent waits until an event about a policy has a reason.
-func (p *policyTown) wantsEvent(policy, reason string) {
+func (p *policyCluster) wantsEvent(policy, reason string) {
 	p.Helper()
 	p.c.Until(policy+" has an event "+reason, func() error {
 		var list eventsv1.EventList
@@ -309,11 +311,12 @@ func (p *policyTown) wantsEvent(policy, reason string) {
 	})
 }
 
-func TestOthersWordsInAPolicysStatusStayAndACleanupTakesOursBack(t *testing.T) {
-	p := newPolicyTown(t)
-	crew := newCrew(t, p.c)
-	one := crew.start("one")
-	crew.leader()
+func TestForeignStatusEntriesStayAndACleanupRemovesOurs(t *testing.T) {
+	t.Parallel()
+	p := newPolicyCluster(t, kube.Start(t, kube.Options{}))
+	controllers := newControllers(t, p.c)
+	one := controllers.start("one")
+	controllers.leader()
 	p.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web"})
 	p.apply("both", to+"panicThreshold: 10")
 	p.wants("both", "Accepted", "Programmed")
@@ -337,7 +340,7 @@ func TestOthersWordsInAPolicysStatusStayAndACleanupTakesOursBack(t *testing.T) {
 	if got := fmt.Sprint(entries()); got != "[example.com/other weir.dev/controller]" {
 		t.Errorf("the status is by %s", got)
 	}
-	crew.stop(one)
+	controllers.stop(one)
 	out, err := p.c.RunWeir("controller", "--cleanup", "--kubeconfig="+p.c.AdminKubeconfig())
 	if err != nil || !strings.Contains(out, "1 LoadBalancingPolicies") {
 		t.Errorf("%v: %s", err, out)
@@ -349,8 +352,9 @@ func TestOthersWordsInAPolicysStatusStayAndACleanupTakesOursBack(t *testing.T) {
 }
 
 func TestTheResourceMayBeInstalledLater(t *testing.T) {
-	p := newPolicyTown(t)
-	crew := newCrew(t, p.c)
+	t.Parallel()
+	p := newPolicyCluster(t, kube.Start(t, kube.Options{}))
+	controllers := newControllers(t, p.c)
 	p.c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
 	p.c.Until("the resource is gone", func() error {
 		err := p.client.List(t.Context(), new(v1alpha1.LoadBalancingPolicyList))
@@ -359,8 +363,8 @@ func TestTheResourceMayBeInstalledLater(t *testing.T) {
 		}
 		return errors.Join(errors.New("it is not refused"), err)
 	})
-	crew.start("one")
-	crew.leader()
+	controllers.start("one")
+	controllers.leader()
 	p.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web"})
 	p.install()
 	p.apply("late", to+"panicThreshold: 10")

@@ -32,7 +32,7 @@ const (
 	missed = 2 * time.Minute
 )
 
-// The specs that the agent is to follow, all about shop/web. Alone, hints keep the requests of zone a at home.
+// The specs that the agent is to follow, all about shop/web. Without policies, hints keep requests from zone a in the zone.
 const (
 	flat    = "loadBalancer: {type: Random}, locality: {disabled: true}"
 	toZoneB = `locality: {weights: [{key: topology.kubernetes.io/zone, value: zone-b, weight: 1}]}`
@@ -43,7 +43,7 @@ const (
 
 // followed is a cluster whose policies an agent on the node zone-a-0 follows, with the rights of its role.
 type followed struct {
-	*policyTown
+	*policyCluster
 	*liveAgent
 	app     *kube.App
 	address netip.AddrPort
@@ -60,7 +60,7 @@ func (f *followed) reaches(client *nodeClient, want []netip.AddrPort, limit time
 	var since time.Time
 	f.c().UntilWithin(limit+kube.Limit, fmt.Sprintf("requests reach %v", want), func() error {
 		since = time.Now()
-		for range 2 * len(want) { // one at a time, so that a wrong endpoint has its turn
+		for range 2 * len(want) { // one at a time, so that a wrong endpoint is reached if it is used
 			one, err := client.reached(f.address)
 			if err != nil || !slices.Contains(want, one) {
 				return errors.Join(fmt.Errorf("%s was reached", one), err)
@@ -76,7 +76,7 @@ func (f *followed) reaches(client *nodeClient, want []netip.AddrPort, limit time
 }
 
 // c is the cluster, which both parts have.
-func (f *followed) c() *kube.Cluster { return f.policyTown.c }
+func (f *followed) c() *kube.Cluster { return f.policyCluster.c }
 
 // written is when a policy was last written.
 func (f *followed) written() time.Time {
@@ -113,12 +113,12 @@ func (f *followed) pod(node *kube.Proxy, app *kube.App, zone string) *nodeClient
 }
 
 // newFollowed makes a cluster without the resource, with weir's controller and agent, each with its role, and waits until
-// the requests of zone a stay at home by the built-in hints.
+// requests from zone a stay in the zone by the built-in hints.
 func newFollowed(t *testing.T) *followed {
 	t.Helper()
-	p := newPolicyTown(t)
+	p := newPolicyCluster(t, kube.Start(t, kube.Options{}))
 	p.c.Nodes(1, "zone-a", "zone-b", "zone-c")
-	crew := newCrew(t, p.c)
+	controllers := newControllers(t, p.c)
 	p.c.Kubectl("delete", "crd", "loadbalancingpolicies.weir.dev")
 	p.c.Until("the resource is gone", func() error {
 		err := p.client.List(t.Context(), new(v1alpha1.LoadBalancingPolicyList))
@@ -127,8 +127,8 @@ func newFollowed(t *testing.T) *followed {
 		}
 		return errors.Join(errors.New("it is there"), err)
 	})
-	crew.start("one")
-	crew.leader()
+	controllers.start("one")
+	controllers.leader()
 	app := p.c.Deploy(kube.AppOptions{
 		Namespace: "shop", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
 		Labels: map[string]string{"service.kubernetes.io/service-proxy-name": "weir"},
@@ -137,7 +137,7 @@ func newFollowed(t *testing.T) *followed {
 	front := p.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "front", Pods: map[string]int{"zone-a": 1}})
 	settledHints(t, app, 6)
 
-	f := &followed{policyTown: p, app: app, address: app.Addresses()[0]}
+	f := &followed{policyCluster: p, app: app, address: app.Addresses()[0]}
 	node := p.c.Bare("zone-a-0")
 	node.Own(f.address.Addr())
 	f.liveAgent = &liveAgent{nodeClient: newNodeClient(t, node), c: p.c}
@@ -150,6 +150,7 @@ func newFollowed(t *testing.T) *followed {
 }
 
 func TestAnAgentFollowsThePoliciesOfARealAPIServer(t *testing.T) {
+	t.Parallel()
 	f := newFollowed(t)
 	f.findsTheResource()
 	f.followsEdits()
@@ -162,11 +163,11 @@ func (f *followed) findsTheResource() {
 	f.Helper()
 	f.install()
 	installed := time.Now()
-	f.apply("way", to+toZoneB)
+	f.apply("traffic", to+toZoneB)
 	f.reaches(f.nodeClient, f.zone("zone-b"), missed)
-	f.Logf("figure: a resource that is installed later is found %.1f s after", time.Since(installed).Seconds())
-	f.wants("way", "Accepted", "Programmed")
-	f.wantsMark("shop", "web", "shop/way")
+	f.Logf("measured: a resource that is installed later is found %.1f s after", time.Since(installed).Seconds())
+	f.wants("traffic", "Accepted", "Programmed")
+	f.wantsMark("shop", "web", "shop/traffic")
 }
 
 // followsEdits sees how soon requests follow kubectl apply and delete.
@@ -181,22 +182,22 @@ func (f *followed) followsEdits() {
 		{"a new one", toZoneB, f.zone("zone-b")},
 	} {
 		if step.spec == "" {
-			f.c().Kubectl("delete", "lbp", "-n", "shop", "way")
+			f.c().Kubectl("delete", "lbp", "-n", "shop", "traffic")
 		} else {
-			f.apply("way", to+step.spec)
+			f.apply("traffic", to+step.spec)
 		}
 		if step.name == "an edit" {
 			f.leavesZoneB()
 		}
 		took := f.reaches(f.nodeClient, step.want, policyLimit)
-		f.Logf("figure: %s of a policy is followed after %d ms", step.name, took.Milliseconds())
+		f.Logf("measured: %s of a policy is followed after %d ms", step.name, took.Milliseconds())
 		f.wantReached(f.address, step.want)
 		if step.spec == "" {
 			f.wantsMark("shop", "web")
 			continue
 		}
-		f.wants("way", "Accepted", "Programmed")
-		f.wantsMark("shop", "web", "shop/way")
+		f.wants("traffic", "Accepted", "Programmed")
+		f.wantsMark("shop", "web", "shop/traffic")
 	}
 }
 
@@ -218,16 +219,16 @@ func (f *followed) tellsClientsApart() {
 	f.Helper()
 	f.apply("fronts", to+frontsC)
 	took := f.reaches(f.front, f.zone("zone-c"), policyLimit)
-	f.Logf("figure: a policy for some pods is followed after %d ms", took.Milliseconds())
+	f.Logf("measured: a policy for some pods is followed after %d ms", took.Milliseconds())
 	f.front.wantReached(f.address, f.zone("zone-c"))
 	f.wantReached(f.address, f.zone("zone-b"))
 	f.wants("fronts", "Accepted", "Programmed")
-	f.wantsMark("shop", "web", "shop/fronts", "shop/way")
+	f.wantsMark("shop", "web", "shop/fronts", "shop/traffic")
 	f.explains("shop/fronts", "--client=shop/front-0")
-	f.explains("shop/way")
+	f.explains("shop/traffic")
 	f.c().Kubectl("delete", "lbp", "-n", "shop", "fronts")
 	f.reaches(f.front, f.zone("zone-b"), policyLimit)
-	f.wantsMark("shop", "web", "shop/way")
+	f.wantsMark("shop", "web", "shop/traffic")
 }
 
 // explains sees that weir explain names a policy.
@@ -239,11 +240,11 @@ func (f *followed) explains(policy string, args ...string) {
 	}
 }
 
-// keepsTheLastGoodPolicy breaks a policy in a way that an API server cannot see, then the API server, and mends both.
+// keepsTheLastGoodPolicy makes a policy invalid in a respect that the API server does not check, stops the API server, and corrects both.
 func (f *followed) keepsTheLastGoodPolicy() {
 	f.Helper()
-	f.apply("way", to+notPrime)
-	f.wants("way", "Invalid", "Reconciling", "spec.loadBalancer.maglev.tableSize", "the last valid form")
+	f.apply("traffic", to+notPrime)
+	f.wants("traffic", "Invalid", "Reconciling", "spec.loadBalancer.maglev.tableSize", "the last valid form")
 	f.wantsMark("shop", "web")
 	f.c().Until("the agent tells of the policy", func() error {
 		if !strings.Contains(f.process.Log(), "spec.loadBalancer.maglev.tableSize: is 100, which is not a prime number: the next one is 101: the last good rules stay") {
@@ -253,22 +254,22 @@ func (f *followed) keepsTheLastGoodPolicy() {
 	})
 	f.wantReached(f.address, f.zone("zone-b"))
 
-	requests, home, want := 0, f.nodeClient, f.zone("zone-b")
+	requests, client, want := 0, f.nodeClient, f.zone("zone-b")
 	f.c().StopAPIServer()
 	for started := time.Now(); time.Since(started) < policyOutage; requests++ {
-		if one, err := home.reached(f.address); err != nil || !slices.Contains(want, one) {
+		if one, err := client.reached(f.address); err != nil || !slices.Contains(want, one) {
 			f.Fatalf("request %d of the outage reaches %s, %v; want one of %v", requests, one, err, want)
 		}
 	}
 	f.c().StartAPIServer()
 	back := time.Now()
-	f.apply("way", to+flat)
+	f.apply("traffic", to+flat)
 	f.leavesZoneB()
-	f.Logf("figure: %d requests without an API server, none failed or left what the policy says; a change is followed %.1f s after its return",
+	f.Logf("measured: %d requests without an API server, none failed or reached an endpoint that the policy excludes; a change is followed %.1f s after its return",
 		requests, time.Since(back).Seconds())
 	f.wantReached(f.address, f.zone(""))
-	f.wants("way", "Accepted", "Programmed")
-	f.wantsMark("shop", "web", "shop/way")
-	f.c().Kubectl("delete", "lbp", "-n", "shop", "way")
-	f.reaches(home, f.zone("zone-a"), missed)
+	f.wants("traffic", "Accepted", "Programmed")
+	f.wantsMark("shop", "web", "shop/traffic")
+	f.c().Kubectl("delete", "lbp", "-n", "shop", "traffic")
+	f.reaches(client, f.zone("zone-a"), missed)
 }

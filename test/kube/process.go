@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -36,7 +35,7 @@ type command struct {
 // start starts the program. It ends with the test, or when the test's process dies.
 func (c *Cluster) start(what command) *Process {
 	c.tb.Helper()
-	p := &Process{Name: what.name, log: filepath.Join(c.folder, what.name+".log"), done: make(chan struct{})}
+	p := &Process{Name: what.name, log: filepath.Join(c.logs, what.name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		c.tb.Fatal(err)
@@ -64,8 +63,9 @@ func (c *Cluster) end(p *Process) {
 		return
 	}
 	// A program that was started several times appends to one log, which is shown once.
-	if _, shown := c.shown.LoadOrStore(p.Name, true); !shown {
-		c.tb.Logf("the last lines of %s:\n%s", p.Name, tail(p.Log()))
+	text := p.Log()
+	if err := os.Remove(p.log); err == nil {
+		c.tb.Logf("the last lines of %s:\n%s", p.Name, tail(text))
 	}
 }
 
@@ -148,9 +148,6 @@ func tail(text string) string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// logs remembers which logs were shown.
-type logs = sync.Map
-
 // until asks holds until it gives nil, and fails the test with its last error after limit.
 func until(tb testing.TB, what string, limit time.Duration, holds func() error) time.Duration {
 	tb.Helper()
@@ -162,7 +159,7 @@ func until(tb testing.TB, what string, limit time.Duration, holds func() error) 
 			return waited
 		}
 		if waited > limit {
-			tb.Fatalf("waited in vain for %s until %s: %v", limit, what, err)
+			tb.Fatalf("waited %s until %s: %v", limit, what, err)
 		}
 		time.Sleep(pollPause)
 	}

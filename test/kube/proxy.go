@@ -120,17 +120,13 @@ func (p *Proxy) knowsZone(from int) bool {
 }
 
 // configure gives the namespace the node's addresses, routes for what leaves it, and makes every pod address local, so
-// that endpoints answer in the client's namespace: which one was reached is what counts, not the way there.
+// that endpoints answer in the client's namespace: tests check which one was reached, not the route.
 func (p *Proxy) configure() {
 	c := p.cluster
 	c.tb.Helper()
 	commands := []string{"link set lo up", "link add node0 type veth peer name far0", "link set node0 up", "link set far0 up"}
-	addresses, err := c.addressesOf(p.Node)
-	if err != nil {
-		c.tb.Fatal(err)
-	}
-	for _, a := range addresses {
-		commands = append(commands, fmt.Sprintf("address add %s/%d dev node0", a, a.BitLen()))
+	for _, a := range p.Addresses() {
+		commands = append(commands, fmt.Sprintf("address add %s/%d dev node0%s", a, a.BitLen(), undetected(a)))
 	}
 	commands = append(commands,
 		"-4 route add default dev node0", "-6 route add default dev node0",
@@ -147,6 +143,26 @@ func (p *Proxy) configure() {
 			c.tb.Fatal(err)
 		}
 	}
+}
+
+// Addresses are those of the node.
+func (p *Proxy) Addresses() []netip.Addr {
+	p.cluster.tb.Helper()
+	addresses, err := p.cluster.addressesOf(p.Node)
+	if err != nil {
+		p.cluster.tb.Fatal(err)
+	}
+	return addresses
+}
+
+// undetected is the flag with which an address can be used at once. Linux spends one to two seconds on looking for duplicates
+// of an IPv6 address (RFC 4862, section 5.4), and meanwhile lets connections come from a link-local one, whose answers are
+// lost: they time out.
+func undetected(a netip.Addr) string {
+	if a.Is6() {
+		return " nodad"
+	}
+	return ""
 }
 
 // relay lets what is in the namespace reach the API server at the same address as outside.
@@ -194,13 +210,12 @@ func (p *Proxy) Weir(name string, args ...string) *Process {
 // Do runs f on this node: the sockets that it makes in this goroutine, and the programs that it starts, belong there.
 func (p *Proxy) Do(f func() error) error { return p.namespace.Do(f) }
 
-// connectLimit is how long one connection may take: nothing but a drop in the kernel takes noticeable time.
-const connectLimit = 5 * time.Second
 
 // Connect opens one connection after the other to address from this node and gives which endpoints answered, sorted, each
 // once. It is to be told times enough that chance leaves out none.
 //
-// Errors: the first connection that was refused, or dropped for five seconds.
+// Errors: the first connection that was refused, or got no answer within Limit: nothing but a drop in the kernel takes that
+// long.
 func (p *Proxy) Connect(address netip.AddrPort, times int) ([]netip.AddrPort, error) {
 	reached := make(map[netip.AddrPort]bool)
 	var found []netip.AddrPort
@@ -221,7 +236,7 @@ func (p *Proxy) Connect(address netip.AddrPort, times int) ([]netip.AddrPort, er
 func (p *Proxy) connectOnce(address netip.AddrPort) (netip.AddrPort, error) {
 	var conn net.Conn
 	err := p.namespace.Do(func() (err error) {
-		conn, err = (&net.Dialer{Timeout: connectLimit}).Dial("tcp", address.String()) //nolint:noctx // has a timeout.
+		conn, err = (&net.Dialer{Timeout: Limit}).Dial("tcp", address.String()) //nolint:noctx // has a timeout.
 		return err
 	})
 	if err != nil {
@@ -229,7 +244,7 @@ func (p *Proxy) connectOnce(address netip.AddrPort) (netip.AddrPort, error) {
 	}
 	defer func() { _ = conn.Close() }()
 	var text [18]byte
-	if err := conn.SetDeadline(time.Now().Add(connectLimit)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(Limit)); err != nil {
 		return netip.AddrPort{}, err
 	}
 	if _, err := io.ReadFull(conn, text[:]); err != nil {

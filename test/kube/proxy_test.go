@@ -59,21 +59,28 @@ func chosen(t *testing.T, a *kube.App, address netip.AddrPort, node string) []ne
 	return found
 }
 
-// agrees waits until kube-proxy has programmed what weir chooses, for each family, and sees that connections reach just
-// that. It gives how many endpoints of each family that are.
+// agrees waits until kube-proxy has programmed what weir chooses, for each family, and checks that connections reach just
+// that, and that both stay as they are meanwhile. It returns the number of endpoints in each family.
 func agrees(t *testing.T, a *kube.App, p *kube.Proxy) []int {
 	t.Helper()
 	var counts []int
 	for _, address := range a.Addresses() {
 		var want []netip.AddrPort
-		a.Cluster.Until(fmt.Sprintf("kube-proxy on %s has programmed what weir chooses for %s at %s", p.Node, a.Name, address), func() error {
+		agree := func() error {
 			want = chosen(t, a, address, p.Node)
 			got, err := p.Programmed(address)
 			if err == nil && !slices.Equal(want, got) {
 				err = fmt.Errorf("weir chooses %v, kube-proxy has programmed %v", want, got)
 			}
 			return err
-		})
+		}
+		a.Cluster.Until(fmt.Sprintf("kube-proxy on %s has programmed what weir chooses for %s at %s", p.Node, a.Name, address), agree)
+		before := want
+		defer func() {
+			if err := agree(); err != nil || !slices.Equal(before, want) {
+				t.Errorf("%s on %s: %v were chosen for %s, and %v (%v) after connections", a.Name, p.Node, before, address, want, err)
+			}
+		}()
 		counts = append(counts, len(want))
 		reached, err := p.Connect(address, connections)
 		if len(want) == 0 {
@@ -107,9 +114,8 @@ func settledHints(t *testing.T, a *kube.App, hinted int) {
 	})
 }
 
-func TestKubeProxyProgramsWhatWeirChoosesFromTheBuiltInHints(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(2, "zone-a", "zone-b", "zone-c")
+func kubeProxyProgramsWhatWeirChooses(s subtest) {
+	t, c := s.T, s.c
 	var proxies []*kube.Proxy
 	for _, node := range []string{"zone-a-0", "zone-b-0", "zone-c-1"} {
 		proxies = append(proxies, c.Proxy(node))
@@ -129,15 +135,15 @@ func TestKubeProxyProgramsWhatWeirChoosesFromTheBuiltInHints(t *testing.T) {
 		{"auto-infeasible", "", annotated, map[string]int{"zone-a": 2, "zone-b": 2}, 0, [3]int{4, 4, 4}},
 		{"zone", corev1.ServiceTrafficDistributionPreferSameZone, nil, lopsided, 6, [3]int{5, 1, 6}},
 		{"close", corev1.ServiceTrafficDistributionPreferClose, nil, even, 9, [3]int{3, 3, 3}},
-		// Pods go to the two nodes of a zone in turn.
+		// Pods alternate between the two nodes of a zone.
 		{"node", corev1.ServiceTrafficDistributionPreferSameNode, nil, map[string]int{"zone-a": 4, "zone-b": 2}, 6, [3]int{2, 1, 6}},
 		{"none", "", nil, even, 0, [3]int{9, 9, 9}},
 		{"empty", corev1.ServiceTrafficDistributionPreferSameZone, nil, nil, 0, [3]int{0, 0, 0}},
 	}
 	for _, k := range cases {
 		t.Run(k.name, func(t *testing.T) {
-			app := c.Deploy(kube.AppOptions{
-				Namespace: "shop", Name: k.name, Distribution: k.distribution, Annotations: k.annotations, Pods: k.pods,
+			app := c.For(t).Deploy(kube.AppOptions{
+				Namespace: "built-in", Name: k.name, Distribution: k.distribution, Annotations: k.annotations, Pods: k.pods,
 				Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 			})
 			settledHints(t, app, 2*k.hinted)
@@ -150,12 +156,11 @@ func TestKubeProxyProgramsWhatWeirChoosesFromTheBuiltInHints(t *testing.T) {
 	}
 }
 
-func TestKubeProxyFollowsReadinessAndZonesAsWeirDoes(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a", "zone-b")
+func kubeProxyFollowsReadinessAsWeirDoes(s subtest) {
+	t, c := s.T, s.c
 	p := c.Proxy("zone-a-0")
 	app := c.Deploy(kube.AppOptions{
-		Namespace: "shop", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
+		Namespace: "readiness", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
 		Pods: map[string]int{"zone-a": 2, "zone-b": 2},
 	})
 	step := func(what string, want int) {
@@ -168,21 +173,39 @@ func TestKubeProxyFollowsReadinessAndZonesAsWeirDoes(t *testing.T) {
 	step("all ready", 2)
 	inA := app.Pods("zone-a")
 	app.SetReady(inA[0], corev1.ConditionFalse)
-	step("one of two at home not ready", 1)
+	step("one of two in the zone not ready", 1)
 	app.SetReady(inA[1], corev1.ConditionFalse)
-	step("none at home ready", 2)
+	step("none in the zone ready", 2)
 	app.Scale("zone-b", 0)
 	step("nothing ready anywhere", 0)
 	app.SetReady(inA[1], corev1.ConditionTrue)
 	step("one ready again", 1)
 }
 
-func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a", "zone-b")
+func nodesAddressesCanBeUsedAtOnce(s subtest) {
+	t, c := s.T, s.c
+	node := c.Bare("zone-a-0")
+	for _, service := range []string{"10.96.0.1:80", "[fd00:10:96::1]:80"} {
+		var conn net.Conn
+		err := node.Do(func() (err error) {
+			conn, err = net.Dial("udp", service) // chooses the source address and sends nothing
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := netip.MustParseAddrPort(conn.LocalAddr().String()).Addr()
+		if _ = conn.Close(); !slices.Contains(node.Addresses(), from) {
+			t.Errorf("a connection to %s comes from %s, want one of the node's addresses %s", service, from, node.Addresses())
+		}
+	}
+}
+
+func kubeProxyUsesForeignHints(s subtest) {
+	t, c := s.T, s.c
 	p := c.Proxy("zone-a-0")
 	app := c.Deploy(kube.AppOptions{
-		Namespace: "shop", Name: "web",
+		Namespace: "foreign", Name: "web",
 		// Without a selector the built-in controller leaves the Service's slices to others.
 		Change: func(s *corev1.Service) { s.Spec.Selector = nil },
 	})
@@ -192,7 +215,7 @@ func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &tcp}},
 	}
-	// The hints are the zones' other way round.
+	// Each endpoint is hinted to the other zone.
 	for i, zones := range [][2]string{{"zone-a", "zone-b"}, {"zone-b", "zone-a"}} {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
 			Addresses: []string{fmt.Sprintf("10.244.77.%d", i+1)}, Zone: &zones[0],
@@ -200,7 +223,7 @@ func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
 			Hints:      &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: zones[1]}}},
 		})
 	}
-	if _, err := c.Client.DiscoveryV1().EndpointSlices("shop").Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Client.DiscoveryV1().EndpointSlices("foreign").Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := agrees(t, app, p); !slices.Equal(got, []int{1}) {
@@ -211,9 +234,8 @@ func TestKubeProxyUsesHintsThatSomebodyElseWrote(t *testing.T) {
 	}
 }
 
-func TestWeirRunsOnANodeAndReachesTheAPIServerFromThere(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a")
+func weirRunsOnANode(s subtest) {
+	t, c := s.T, s.c
 	p := c.Proxy("zone-a-0")
 	weir := p.Weir("weir", "version")
 	<-weir.Done()

@@ -40,13 +40,13 @@ func marker(t *testing.T) http.Handler {
 	})
 }
 
-func TestTheAPIServerCallsAWebhookByItsService(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Deploy(kube.AppOptions{Namespace: "weir-system", Name: "hook", Change: func(s *corev1.Service) {
+func apiServerCallsAWebhookByItsService(s subtest) {
+	t, c := s.T, s.c
+	c.Deploy(kube.AppOptions{Namespace: "hooks", Name: "hook", Change: func(s *corev1.Service) {
 		s.Spec.Selector = nil
 		s.Spec.Ports = []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromInt32(9443)}}
 	}})
-	certificate, key := c.ServerCertificate("weir-system", "hook")
+	certificate, key := c.ServerCertificate("hooks", "hook")
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
 		t.Fatal(err)
@@ -57,12 +57,13 @@ func TestTheAPIServerCallsAWebhookByItsService(t *testing.T) {
 	t.Cleanup(server.Close)
 
 	path, none, ignore := "/mark", admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Ignore
+	defer c.Kubectl("delete", "mutatingwebhookconfiguration", "marker", "--ignore-not-found")
 	_, err = c.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "marker"},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name: "marker.test.weir.dev", SideEffects: &none, FailurePolicy: &ignore, AdmissionReviewVersions: []string{"v1"},
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{
-				Service:  &admissionregistrationv1.ServiceReference{Namespace: "weir-system", Name: "hook", Path: &path},
+				Service:  &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: "hook", Path: &path},
 				CABundle: c.CA(),
 			},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
@@ -77,26 +78,26 @@ func TestTheAPIServerCallsAWebhookByItsService(t *testing.T) {
 	// marks tells whether a new object passes through the webhook.
 	marks := func() bool {
 		t.Helper()
-		made, err := c.Client.CoreV1().ConfigMaps("weir-system").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "one-"}}, metav1.CreateOptions{})
+		made, err := c.Client.CoreV1().ConfigMaps("hooks").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "one-"}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return made.Annotations["test"] == "marked"
 	}
 
-	c.Route("weir-system", "hook", 443, "127.0.0.1:1", server.Listener.Addr().String())
+	c.Route("hooks", "hook", 443, "127.0.0.1:1", server.Listener.Addr().String())
 	c.Until("the webhook is called, at the second address", func() error {
 		if !marks() {
 			return fmt.Errorf("a new object is not marked")
 		}
 		return nil
 	})
-	c.Route("weir-system", "hook", 443)
+	c.Route("hooks", "hook", 443)
 	server.CloseClientConnections()
 	if marks() {
 		t.Error("the webhook is called though nothing is routed to it")
 	}
-	c.Route("weir-system", "hook", 443, server.Listener.Addr().String())
+	c.Route("hooks", "hook", 443, server.Listener.Addr().String())
 	if !marks() {
 		t.Error("the webhook is not called though it is routed to again")
 	}

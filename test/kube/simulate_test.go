@@ -5,7 +5,6 @@ package kube_test
 import (
 	"os"
 	"path/filepath"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -23,11 +22,10 @@ type whatIf struct {
 	}
 }
 
-func TestSimulateAnswersALiveClusterAndItsManifestsAlike(t *testing.T) {
-	c := kube.Start(t, kube.Options{})
-	c.Nodes(1, "zone-a", "zone-b", "zone-c")
+func simulateAnswersAClusterAndItsManifestsAlike(s subtest) {
+	t, c := s.T, s.c
 	web := c.Deploy(kube.AppOptions{
-		Namespace: "shop", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
+		Namespace: "simulate", Name: "web", Distribution: corev1.ServiceTrafficDistributionPreferSameZone,
 		Pods: map[string]int{"zone-a": 3, "zone-b": 1, "zone-c": 2},
 	})
 	web.SetReady(web.Pods("zone-a")[2], corev1.ConditionFalse)
@@ -40,7 +38,7 @@ func TestSimulateAnswersALiveClusterAndItsManifestsAlike(t *testing.T) {
 	}
 	ask := func(source ...string) whatIf {
 		args := append([]string{
-			"simulate", "--quiet", "--service", "shop/web", "--rate", "zone-a:30,zone-b:30,zone-c:30", "--workers", "4",
+			"simulate", "--quiet", "--service", "simulate/web", "--rate", "zone-a:30,zone-b:30,zone-c:30", "--workers", "4",
 			"--mode", "Disabled", "--lose", "zone-b", "--seeds", "1", "-o", "json",
 		}, source...)
 		out, err := c.RunWeir(args...)
@@ -56,7 +54,7 @@ func TestSimulateAnswersALiveClusterAndItsManifestsAlike(t *testing.T) {
 		t.Errorf("the live cluster and its manifests differ (-manifests +live):\n%s", diff)
 	}
 
-	if live.Service != "shop/web" || live.Mode != "PreferSameZone" || len(live.Answers) != 4 {
+	if live.Service != "simulate/web" || live.Mode != "PreferSameZone" || len(live.Answers) != 4 {
 		t.Fatalf("answers %+v", live)
 	}
 	// 90 requests/s of 20 ms on five ready endpoints with four workers.

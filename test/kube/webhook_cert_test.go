@@ -6,10 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -33,6 +30,7 @@ import (
 	"github.com/weir-lb/weir/internal/kube/plans"
 	"github.com/weir-lb/weir/internal/kube/webhook"
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/kube"
 )
 
 // ownZone decides for every service that each endpoint is hinted to its own zone.
@@ -46,44 +44,29 @@ func (ownZone) Lookup(name topology.ServiceName) (*plans.Decision, bool) {
 	}, true
 }
 
-// certWorld is an API server with the objects around the webhook, and an account that may do what the webhook needs.
-type certWorld struct {
+// certCluster is an API server with the objects around the webhook, and an account that may do what the webhook needs.
+type certCluster struct {
 	*testing.T
-	admin   *kubernetes.Clientset
+	c       *kube.Cluster
+	admin   kubernetes.Interface
 	account *rest.Config
 	slices  int // that were written
 }
 
-func newCertWorld(t *testing.T, urlAddress string) *certWorld {
+func newCertCluster(t *testing.T, c *kube.Cluster, port int) *certCluster {
 	t.Helper()
-	bin, err := exec.CommandContext(t.Context(), "programs/build.sh").Output()
-	if err != nil {
-		t.Fatalf("build the control plane: %v", err)
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: strings.TrimSpace(string(bin))}
-	config, err := env.Start()
+	account, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig("weir-controller"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Errorf("stop the API server: %v", err)
-		}
-	})
-	user, err := env.AddUser(envtest.User{Name: "weir-controller"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &certWorld{T: t, admin: kubernetes.NewForConfigOrDie(config), account: user.Config()}
+	w := &certCluster{T: t, c: c, admin: c.Client, account: account}
 	w.must(w.admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "weir-system"}}, metav1.CreateOptions{}))
 	w.allow()
-	_, port, err := net.SplitHostPort(urlAddress)
-	w.must(nil, err)
 	w.must(w.admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: webhook.DefaultConfiguration},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name:                    "hints.weir.dev",
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new("https://localhost:" + port + webhook.Path)},
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://localhost:%d%s", port, webhook.Path))},
 			AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
 			TimeoutSeconds: new(int32(10)),
 			// So that a call that comes to nothing is seen: weir's own configuration ignores it.
@@ -98,7 +81,7 @@ func newCertWorld(t *testing.T, urlAddress string) *certWorld {
 	return w
 }
 
-func (w *certWorld) must(_ any, err error) {
+func (w *certCluster) must(_ any, err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -106,7 +89,7 @@ func (w *certWorld) must(_ any, err error) {
 }
 
 // allow gives the account what the webhook's documentation says it needs, and the Lease of a leader.
-func (w *certWorld) allow() {
+func (w *certCluster) allow() {
 	w.Helper()
 	secret, lease := []string{webhook.DefaultSecret}, []string{"weir-controller"}
 	meta := metav1.ObjectMeta{Namespace: "weir-system", Name: "weir-controller"}
@@ -137,9 +120,9 @@ type replica struct {
 	stop            func()
 }
 
-func (w *certWorld) replica(address string) *replica {
+func (w *certCluster) replica(port int) *replica {
 	w.Helper()
-	r := &replica{address: address, probes: freeAddress(w.T)}
+	r := &replica{address: loopback(port), probes: loopback(w.c.Port())}
 	mgr, err := manager.New(w.account, manager.Options{
 		Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: r.probes,
 		LeaderElection: true, LeaderElectionID: "weir-controller", LeaderElectionNamespace: "weir-system",
@@ -148,10 +131,10 @@ func (w *certWorld) replica(address string) *replica {
 	})
 	w.must(nil, err)
 	w.must(nil, webhook.Add(mgr, ownZone{}, webhook.Options{
-		Address: address, Names: []string{"localhost"},
+		Address: r.address, Names: []string{"localhost"},
 		Validity: 8 * time.Second, CAValidity: 24 * time.Second, Settle: 3 * time.Second,
 	}))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), logr.Discard())) // of the election
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	r.elected = mgr.Elected()
@@ -192,7 +175,7 @@ func (r *replica) served() (ends time.Time, authority string, err error) {
 }
 
 // write creates a slice that the webhook is called for, and tells why it has no hints; nil when it has.
-func (w *certWorld) write() error {
+func (w *certCluster) write() error {
 	w.Helper()
 	w.slices++
 	s, err := w.admin.DiscoveryV1().EndpointSlices("default").Create(w.Context(), &discoveryv1.EndpointSlice{
@@ -211,27 +194,21 @@ func (w *certWorld) write() error {
 	return nil
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
+func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // Two replicas with an account that may do no more than they need. The leader makes certificates, the other one is
 // called; certificates of seconds are rotated, authority and all, while slices are written; then the leader goes, and the
 // Secret is broken.
 func TestWebhookCertificatesAreMadeRotatedAndMended(t *testing.T) {
-	called := freeAddress(t)
-	w := newCertWorld(t, called)
+	t.Parallel()
+	c := kube.Start(t, kube.Options{})
+	called := c.Port()
+	w := newCertCluster(t, c, called)
 	account := kubernetes.NewForConfigOrDie(w.account)
 	if _, err := account.CoreV1().Secrets("weir-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Fatalf("want an account that may not list Secrets, got %v", err)
 	}
-	leader := w.replica(freeAddress(t))
+	leader := w.replica(c.Port())
 	<-leader.elected
 	follower := w.replica(called)
 	took := patience.Until(t, "both replicas are ready", func() bool { return leader.isReady() && follower.isReady() })

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 )
 
 // Weir starts the weir program, built from the tree under test, and keeps its log. Several can run at once: their names
@@ -14,17 +13,13 @@ func (c *Cluster) Weir(name string, args ...string) *Process {
 	return c.start(command{name: name, program: c.WeirProgram(), args: args})
 }
 
-// WeirProgram builds weir once for a cluster and gives the path of the program.
+// WeirProgram is the path of the weir program, which WEIR_BIN says: built once for all tests, from the tree under test.
 func (c *Cluster) WeirProgram() string {
 	c.tb.Helper()
-	path := filepath.Join(c.folder, "weir")
-	c.weirOnce.Do(func() {
-		build := exec.CommandContext(c.tb.Context(), "go", "build", "-trimpath", "-o", path, "github.com/weir-lb/weir/cmd/weir")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
-		if out, err := build.CombinedOutput(); err != nil {
-			c.tb.Fatalf("go build: %v\n%s", err, out)
-		}
-	})
+	path := os.Getenv("WEIR_BIN")
+	if _, err := exec.LookPath(path); err != nil {
+		c.tb.Fatalf("WEIR_BIN is no program (%v): run the tests by `make e2e`, or set it to what `make build` built", err)
+	}
 	return path
 }
 

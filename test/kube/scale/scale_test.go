@@ -35,7 +35,7 @@ func large() scale.Size {
 // measurement is a running controller that is watched.
 type measurement struct {
 	cluster    *kube.Cluster
-	world      *scale.World
+	load       *scale.Load
 	controller *kube.Process
 	admin      string // URL of its admin pages
 }
@@ -45,12 +45,12 @@ func TestALargeClusterFitsIntoAGibibyteAndIsHintedAlsoAfterANodeAndAZoneAreGone(
 	const manifests = "../../../deploy/manifests/"
 	c.Apply(manifests + "0-namespace.yaml")
 	c.Apply(manifests + "rbac.yaml")
-	m := &measurement{cluster: c, world: scale.Fill(t, c, large())}
+	m := &measurement{cluster: c, load: scale.Fill(t, c, large())}
 	m.start(t)
 
 	m.phase(t, "the first decisions", func() error { return nil })
-	m.phase(t, "a node of 5,000 is gone", func() error { return m.world.RemoveNode(t.Context(), 1) })
-	m.phase(t, "a zone is gone", func() error { return m.world.FailZone(t.Context(), "zone-b") })
+	m.phase(t, "a node of 5,000 is gone", func() error { return m.load.RemoveNode(t.Context(), 1) })
+	m.phase(t, "a zone is gone", func() error { return m.load.FailZone(t.Context(), "zone-b") })
 	if _, peak, err := m.controller.Memory(); err != nil || peak > 1<<30 {
 		t.Errorf("the controller took %d MiB at most, %v; want less than 1,024", peak>>20, err)
 	}
@@ -140,7 +140,7 @@ func summary(writes []kube.Write) string {
 // hintsAreRight sees that each ready endpoint of the Services whose mode leaves no choice carries its hints.
 func (m *measurement) hintsAreRight(t *testing.T) error {
 	t.Helper()
-	list, err := m.world.Slices(t.Context())
+	list, err := m.load.Slices(t.Context())
 	if err != nil {
 		return err
 	}

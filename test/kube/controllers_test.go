@@ -3,6 +3,7 @@
 package kube_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,15 +18,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/weir-lb/weir/internal/kube/control"
+	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/test/kube"
 )
 
 // controllerUser is the user that weir's controllers are to the API server.
 const controllerUser = "system:serviceaccount:" + namespace + ":weir-controller"
 
-// crew is the replicas of weir's controller on a cluster, with the roles, the webhook and the flags of what is deployed,
+// controllers is the replicas of weir's controller on a cluster, with the roles, the webhook and the flags of what is deployed,
 // and no more rights. The API server is routed to the webhooks of all that run.
-type crew struct {
+type controllers struct {
 	*testing.T
 	c       *kube.Cluster
 	args    []string // of the Deployment
@@ -39,31 +42,31 @@ type member struct {
 	webhook, admin, metrics string // addresses
 }
 
-// newCrew deploys weir as its plain manifests do, without a replica.
-func newCrew(t *testing.T, c *kube.Cluster) *crew {
+// newControllers deploys weir as its plain manifests do, without a replica.
+func newControllers(t *testing.T, c *kube.Cluster) *controllers {
 	t.Helper()
 	c.Kubectl("apply", "-f", manifests)
-	return readCrew(t, c)
+	return readControllers(t, c)
 }
 
-// newCrewOf deploys weir as its chart does with these values, without a replica.
-func newCrewOf(t *testing.T, c *kube.Cluster, values ...string) *crew {
+// newControllersByChart deploys weir as its chart does with these values, without a replica.
+func newControllersByChart(t *testing.T, c *kube.Cluster, values ...string) *controllers {
 	t.Helper()
 	args := []string{"install", "weir", "deploy/chart", "--namespace", namespace, "--create-namespace"}
 	for _, v := range values {
 		args = append(args, "--set", v)
 	}
 	helm(t, c, args...)
-	return readCrew(t, c)
+	return readControllers(t, c)
 }
 
-func readCrew(t *testing.T, c *kube.Cluster) *crew {
+func readControllers(t *testing.T, c *kube.Cluster) *controllers {
 	t.Helper()
 	d, err := c.Client.AppsV1().Deployments(namespace).Get(t.Context(), "weir-controller", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &crew{T: t, c: c}
+	w := &controllers{T: t, c: c}
 	for _, arg := range d.Spec.Template.Spec.Containers[0].Args {
 		w.args = append(w.args, strings.ReplaceAll(arg, "$(POD_NAMESPACE)", namespace))
 	}
@@ -71,7 +74,7 @@ func readCrew(t *testing.T, c *kube.Cluster) *crew {
 }
 
 // start starts a replica with further flags, and waits until it is ready.
-func (w *crew) start(name string, flags ...string) *member {
+func (w *controllers) start(name string, flags ...string) *member {
 	w.Helper()
 	address := func() string { return fmt.Sprintf("127.0.0.1:%d", w.c.Port()) }
 	m := &member{name: name, webhook: address(), admin: address(), metrics: address()}
@@ -93,7 +96,7 @@ func (w *crew) start(name string, flags ...string) *member {
 }
 
 // stop asks a replica to end as a kubelet does.
-func (w *crew) stop(m *member) {
+func (w *controllers) stop(m *member) {
 	w.Helper()
 	if err := m.process.Terminate(kube.Limit); err != nil {
 		w.Errorf("%s: %v", m.name, err)
@@ -102,19 +105,19 @@ func (w *crew) stop(m *member) {
 }
 
 // kill ends a replica at once, as when its node loses power, and leaves its address to the API server.
-func (w *crew) kill(m *member) {
+func (w *controllers) kill(m *member) {
 	w.Helper()
 	m.process.Kill()
 }
 
 // forget takes a replica's address from the API server, as when its pod is known to be gone.
-func (w *crew) forget(m *member) {
+func (w *controllers) forget(m *member) {
 	w.Helper()
 	w.members = slices.DeleteFunc(w.members, func(o *member) bool { return o == m })
 	w.route()
 }
 
-func (w *crew) route() {
+func (w *controllers) route() {
 	w.Helper()
 	var addresses []string
 	for _, m := range w.members {
@@ -124,7 +127,7 @@ func (w *crew) route() {
 }
 
 // leads tells whether a replica leads.
-func (w *crew) leads(m *member) (bool, error) {
+func (w *controllers) leads(m *member) (bool, error) {
 	text, err := w.c.Fetch("http://"+m.admin+"/services", "")
 	if err != nil {
 		return false, err
@@ -135,7 +138,7 @@ func (w *crew) leads(m *member) (bool, error) {
 }
 
 // leader waits until one replica leads, and gives it and the others.
-func (w *crew) leader() (leader *member, others []*member) {
+func (w *controllers) leader() (leader *member, others []*member) {
 	w.Helper()
 	w.c.Until("a replica leads", func() error {
 		leader, others = nil, nil
@@ -161,7 +164,7 @@ func (w *crew) leader() (leader *member, others []*member) {
 }
 
 // sum adds the series of a metric of all replicas that carry these labels.
-func (w *crew) sum(metric string, labels ...string) float64 {
+func (w *controllers) sum(metric string, labels ...string) float64 {
 	w.Helper()
 	sum := 0.0
 	for _, m := range w.members {
@@ -174,29 +177,31 @@ func (w *crew) sum(metric string, labels ...string) float64 {
 	return sum
 }
 
-// pending tells what a controller would still write to the cluster, by a program of its own that reads and plans the
-// cluster anew; nil when the slices say the plan.
-func (w *crew) pending() error {
-	w.Helper()
-	out, err := w.c.RunWeir("controller", "--dry-run", "--log-level=error", "--kubeconfig="+w.c.AdminKubeconfig())
+// pending is an error when a controller that reads and plans the cluster anew would write something.
+func pending(ctx context.Context, c *kube.Cluster) error {
+	preview, err := control.Look(ctx, c.Admin, feed.Options{})
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(out, "would write 0 EndpointSlices") {
-		return errors.New(out)
+	if len(preview.Edits) > 0 {
+		return fmt.Errorf("%d slices are to be written, the first %s", len(preview.Edits), preview.Edits[0].Slice)
 	}
 	return nil
 }
 
-// converged waits until the slices say the plan.
-func (w *crew) converged(limit time.Duration) {
+// converged waits until the slices match the plan, and checks that the program, run for the same, finds nothing to write.
+func (w *controllers) converged(limit time.Duration) {
 	w.Helper()
-	w.c.UntilWithin(limit, "the slices say the plan", func() error { return w.pending() })
+	w.c.UntilWithin(limit, "the slices match the plan", func() error { return pending(w.Context(), w.c) })
+	out, err := w.c.RunWeir("controller", "--dry-run", "--log-level=error", "--kubeconfig="+w.c.AdminKubeconfig())
+	if err != nil || !strings.Contains(out, "would write 0 EndpointSlices") {
+		w.Errorf("weir controller --dry-run: %v\n%s", err, out)
+	}
 }
 
-// chronicle is every version of the EndpointSlices of namespace shop from the moment on in which it was begun. It is safe for
+// sliceHistory is every version of the EndpointSlices of namespace shop from its beginning on. It is safe for
 // concurrent use.
-type chronicle struct {
+type sliceHistory struct {
 	mu       sync.Mutex
 	versions []sliceVersion
 	ended    bool // on purpose
@@ -208,8 +213,8 @@ type sliceVersion struct {
 	slice *discoveryv1.EndpointSlice
 }
 
-// chronicle begins to note every version of the slices of namespace shop, until stop is called.
-func (w *crew) chronicle() (c *chronicle, stop func()) {
+// record records every version of the slices of namespace shop, until stop is called.
+func (w *controllers) record() (c *sliceHistory, stop func()) {
 	w.Helper()
 	slices := w.c.Client.DiscoveryV1().EndpointSlices("shop")
 	list, err := slices.List(w.Context(), metav1.ListOptions{})
@@ -220,7 +225,7 @@ func (w *crew) chronicle() (c *chronicle, stop func()) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	c = new(chronicle)
+	c = new(sliceHistory)
 	for i := range list.Items {
 		c.note(watch.Added, &list.Items[i])
 	}
@@ -245,7 +250,7 @@ func (w *crew) chronicle() (c *chronicle, stop func()) {
 	return c, stop
 }
 
-func (c *chronicle) note(what watch.EventType, object any) {
+func (c *sliceHistory) note(what watch.EventType, object any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := object.(*discoveryv1.EndpointSlice)
@@ -260,9 +265,9 @@ func (c *chronicle) note(what watch.EventType, object any) {
 
 // quiet waits until nobody has written a slice of namespace shop for three seconds: the built-in controller looks at what others
 // wrote within one or two.
-func (w *crew) quiet() {
+func (w *controllers) quiet() {
 	w.Helper()
-	history, stop := w.chronicle()
+	history, stop := w.record()
 	defer stop()
 	length, since := history.length(), time.Now()
 	w.c.Until("nobody writes slices", func() error {
@@ -277,14 +282,14 @@ func (w *crew) quiet() {
 }
 
 // length is how many versions there are so far.
-func (c *chronicle) length() int {
+func (c *sliceHistory) length() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.versions)
 }
 
 // unhinted lists the ready endpoints of Services without a hint, in all versions; without names those of all Services.
-func (c *chronicle) unhinted(services ...string) []string {
+func (c *sliceHistory) unhinted(services ...string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var found []string
@@ -304,7 +309,7 @@ func (c *chronicle) unhinted(services ...string) []string {
 }
 
 // lastChange is when an endpoint that was there before got other hints for the last time; zero: never.
-func (c *chronicle) lastChange() time.Time {
+func (c *sliceHistory) lastChange() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var last time.Time
@@ -322,10 +327,10 @@ func (c *chronicle) lastChange() time.Time {
 	return last
 }
 
-// told waits until a Service has an event with this reason, and a condition with this status and reason.
-func (w *crew) told(a *kube.App, event string, condition metav1.Condition, limit time.Duration) {
+// reports waits until a Service has an event with this reason, and a condition with this status and reason.
+func (w *controllers) reports(a *kube.App, event string, condition metav1.Condition, limit time.Duration) {
 	w.Helper()
-	w.c.UntilWithin(limit, fmt.Sprintf("%s is told of %s and has the condition %s %s", a.Name, event, condition.Status, condition.Reason), func() error {
+	w.c.UntilWithin(limit, fmt.Sprintf("%s has the event %s and the condition %s %s", a.Name, event, condition.Status, condition.Reason), func() error {
 		if err := w.hasEvent(a, event); err != nil {
 			return err
 		}
@@ -334,7 +339,7 @@ func (w *crew) told(a *kube.App, event string, condition metav1.Condition, limit
 }
 
 // hasEvent is nil when a Service has an event with this reason.
-func (w *crew) hasEvent(a *kube.App, reason string) error {
+func (w *controllers) hasEvent(a *kube.App, reason string) error {
 	w.Helper()
 	list, err := w.c.Client.EventsV1().Events(a.Namespace).List(w.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -39,12 +39,12 @@ const (
 // Size is how much there is of everything.
 type Size struct {
 	Nodes, Services, Endpoints int
-	Zones                      []string // which nodes get in turn
-	Modes                      []string // values of weir's label, which Services get in turn
+	Zones                      []string // given to nodes one after the other
+	Modes                      []string // values of weir's label, given to Services one after the other
 }
 
-// A World is a filled cluster.
-type World struct {
+// A Load is a filled cluster.
+type Load struct {
 	Size  Size
 	Nodes []string // by number; node i is in zone i modulo the zones
 
@@ -58,10 +58,10 @@ type World struct {
 // others evenly. An endpoint is on a random node.
 //
 // Services take most of the time, and ever more: the API server counts all cluster IPs that are given out for each new one.
-func Fill(tb testing.TB, c *kube.Cluster, size Size) *World {
+func Fill(tb testing.TB, c *kube.Cluster, size Size) *Load {
 	tb.Helper()
 	c.Namespace(Namespace)
-	w := &World{Size: size, cluster: c, removed: make(map[int]bool)}
+	w := &Load{Size: size, cluster: c, removed: make(map[int]bool)}
 	for i := range size.Nodes {
 		w.Nodes = append(w.Nodes, fmt.Sprintf("node-%d", i))
 	}
@@ -103,15 +103,15 @@ func parallel(ctx context.Context, count int, f func(ctx context.Context, i int)
 }
 
 // zone is that of node i.
-func (w *World) zone(i int) string { return w.Size.Zones[i%len(w.Size.Zones)] }
+func (w *Load) zone(i int) string { return w.Size.Zones[i%len(w.Size.Zones)] }
 
-func (w *World) name(i int) string { return fmt.Sprintf("service-%d", i) }
+func (w *Load) name(i int) string { return fmt.Sprintf("service-%d", i) }
 
-func (w *World) labels(i int) map[string]string {
+func (w *Load) labels(i int) map[string]string {
 	return map[string]string{api.LabelDistribution: w.Size.Modes[i%len(w.Size.Modes)]}
 }
 
-func (w *World) service(i int) *corev1.Service {
+func (w *Load) service(i int) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: w.name(i), Labels: w.labels(i)},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: kube.ServicePort}}},
@@ -119,7 +119,7 @@ func (w *World) service(i int) *corev1.Service {
 }
 
 // count is how many endpoints Service i has.
-func (w *World) count(i int) int {
+func (w *Load) count(i int) int {
 	large := max(1, w.Size.Services/100)
 	half := w.Size.Endpoints / 2
 	if i < large {
@@ -132,7 +132,7 @@ func (w *World) count(i int) int {
 func part(total, parts, i int) int { return total*(i+1)/parts - total*i/parts }
 
 // slices makes the slices of all Services.
-func (w *World) slices() []*discoveryv1.EndpointSlice {
+func (w *Load) slices() []*discoveryv1.EndpointSlice {
 	random := rand.New(rand.NewPCG(uint64(w.Size.Endpoints), uint64(w.Size.Nodes)))
 	var lists []*discoveryv1.EndpointSlice
 	number := uint32(0)
@@ -150,7 +150,7 @@ func (w *World) slices() []*discoveryv1.EndpointSlice {
 }
 
 // slice is an empty slice of Service i.
-func (w *World) slice(i, number int) *discoveryv1.EndpointSlice {
+func (w *Load) slice(i, number int) *discoveryv1.EndpointSlice {
 	name, port, tcp := "http", int32(kube.PodPort), corev1.ProtocolTCP
 	labels := w.labels(i) // as the built-in controller, the manager copies the Service's
 	labels[discoveryv1.LabelServiceName], labels[discoveryv1.LabelManagedBy] = w.name(i), manager
@@ -161,7 +161,7 @@ func (w *World) slice(i, number int) *discoveryv1.EndpointSlice {
 	}
 }
 
-func (w *World) endpoint(node int, number uint32) discoveryv1.Endpoint {
+func (w *Load) endpoint(node int, number uint32) discoveryv1.Endpoint {
 	zone, yes, no := w.zone(node), true, false
 	var address [4]byte
 	binary.BigEndian.PutUint32(address[:], 10<<24|1<<23|number) // 10.128.0.0/9, in which nothing else is
@@ -172,8 +172,8 @@ func (w *World) endpoint(node int, number uint32) discoveryv1.Endpoint {
 	}
 }
 
-// RemoveNode deletes node i and the endpoints on it. One goroutine at a time may change a World.
-func (w *World) RemoveNode(ctx context.Context, i int) error {
+// RemoveNode deletes node i and the endpoints on it. One goroutine at a time may change a Load.
+func (w *Load) RemoveNode(ctx context.Context, i int) error {
 	if err := w.cluster.Client.CoreV1().Nodes().Delete(ctx, w.Nodes[i], metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("delete node %s: %w", w.Nodes[i], err)
 	}
@@ -187,7 +187,7 @@ func (w *World) RemoveNode(ctx context.Context, i int) error {
 
 // FailZone makes all nodes of a zone not ready, and the endpoints on them, as the controllers of a cluster do when nothing
 // is heard of a zone.
-func (w *World) FailZone(ctx context.Context, zone string) error {
+func (w *Load) FailZone(ctx context.Context, zone string) error {
 	patch := []byte(`{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown"}]}}`)
 	err := parallel(ctx, w.Size.Nodes, func(ctx context.Context, i int) error {
 		if w.zone(i) != zone || w.removed[i] {
@@ -211,7 +211,7 @@ func (w *World) FailZone(ctx context.Context, zone string) error {
 }
 
 // edit writes each slice that change changes, hints and all else as they stand.
-func (w *World) edit(ctx context.Context, change func(*discoveryv1.EndpointSlice) bool) error {
+func (w *Load) edit(ctx context.Context, change func(*discoveryv1.EndpointSlice) bool) error {
 	client := w.cluster.Client.DiscoveryV1().EndpointSlices(Namespace)
 	list, err := w.Slices(ctx)
 	if err != nil {
@@ -232,7 +232,7 @@ func (w *World) edit(ctx context.Context, change func(*discoveryv1.EndpointSlice
 }
 
 // Slices reads all slices.
-func (w *World) Slices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
+func (w *Load) Slices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
 	list, err := w.cluster.Client.DiscoveryV1().EndpointSlices(Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
