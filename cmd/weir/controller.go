@@ -56,7 +56,7 @@ const (
 type controllerFlags struct {
 	cluster    clusterFlags
 	log        logFlags
-	gates      *gateFlag
+	gates      gateFlag
 	reading    readingFlags
 	workers    int
 	election   control.LeaderElection
@@ -74,11 +74,7 @@ type controllerFlags struct {
 
 // controllerCommand makes weir controller.
 func controllerCommand() *cobra.Command {
-	gates, err := newGateFlag()
-	if err != nil {
-		panic(err) // the gates are ours and do not depend on anything
-	}
-	f := controllerFlags{gates: gates}
+	var f controllerFlags
 	c := &cobra.Command{
 		Use:     "controller",
 		Short:   "Write the hints of a cluster's services",
@@ -101,7 +97,7 @@ func (f *controllerFlags) services() flagGroup {
 	g.StringVar(&f.reading.defaultMode, defaultFlag, string(topology.ModeBalanced),
 		"with --manage=all, distribution mode of services that ask for none: "+modeNames())
 	f.reading.addCosts(g)
-	g.Var(f.gates, "feature-gates", gatesUsage)
+	g.Var(&f.gates, "feature-gates", gatesUsage)
 	g.BoolVar(&f.policies, "policies", true,
 		"write what becomes of LoadBalancingPolicies to their status, and which are attached to a Service to that")
 	return g
