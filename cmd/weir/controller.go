@@ -3,17 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/access"
 	"github.com/weir-lb/weir/internal/kube/control"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/webhook"
@@ -175,42 +178,70 @@ func (f *controllerFlags) run(c *cobra.Command) error {
 	return f.control(c.Context(), config, options)
 }
 
-// control constructs the parts and runs them.
-//
-// Metrics go to the registry of controller-runtime, which holds its own, those of client-go, the runtime's and the
-// process's, and which its server shows.
+// control constructs the parts and runs them. The servers outlive the controller.
 func (f *controllerFlags) control(ctx context.Context, config *rest.Config, o control.Options) error {
-	if err := metrics.Registry.Register(ops.NewBuildInfo(ops.ReadBuild())); err != nil {
-		return err
-	}
-	o.Registerer = metrics.Registry
+	registry := ops.NewRegistry(ops.ReadBuild())
+	o.Registerer = registry
 	controller, err := control.New(config, o)
 	if err != nil {
 		return err
 	}
+	secure, err := f.secureMetrics(config, o.Logger)
+	if err != nil {
+		return err
+	}
+	secure.Gatherer = registry
 	var parts []ops.Part
-	if f.admin != "" {
-		admin, err := ops.ListenAdmin(ctx, f.admin, ops.AdminOptions{
-			Gatherer: metrics.Registry,
-			Ready:    []ops.Check{{Name: "plans", Probe: controller.Ready}},
-			Pprof:    f.profiling,
-			Pages:    ops.JSONPages(controllerPages(controller)),
-			Logger:   o.Logger,
-		})
+	for _, s := range []struct {
+		name, address string
+		options       ops.AdminOptions
+	}{
+		{"admin", f.admin, ops.AdminOptions{
+			Gatherer: registry, Ready: []ops.Check{{Name: "plans", Probe: controller.Planned}},
+			Pprof: f.profiling, Pages: ops.JSONPages(controllerPages(controller)), Logger: o.Logger,
+		}},
+		{"metrics", f.metrics, secure},
+		{"health", f.health, ops.AdminOptions{Ready: controller.Ready(), Logger: o.Logger}},
+	} {
+		if s.address == "" {
+			continue
+		}
+		server, err := ops.ListenAdmin(ctx, s.address, s.options)
 		if err != nil {
 			return err
 		}
-		o.Logger.Info("admin pages", "address", "http://"+admin.Addr().String())
-		parts = append(parts, ops.Part{Name: "admin", Run: admin.Run})
+		o.Logger.Info("listening", "server", s.name, "address", server.Addr().String())
+		parts = append(parts, ops.Part{Name: s.name, Run: server.Run})
 	}
 	return ops.Run(ctx, append(parts, ops.Part{Name: "controller", Run: controller.Run})...)
 }
 
+// secureMetrics serve metrics as Kubernetes' own components do: over TLS, with a certificate that is trusted nowhere, to
+// clients that the API server knows and lets read them.
+func (f *controllerFlags) secureMetrics(config *rest.Config, logger *slog.Logger) (ops.AdminOptions, error) {
+	o := ops.AdminOptions{Logger: logger}
+	if f.metrics == "" {
+		return o, nil
+	}
+	filter, err := access.NewFilter(config, logger)
+	if err != nil {
+		return o, fmt.Errorf("prepare to review the readers of metrics: %w", err)
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return o, fmt.Errorf("make a certificate for metrics: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return o, fmt.Errorf("make a certificate for metrics: %w", err)
+	}
+	o.Filter, o.TLS = filter, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	return o, nil
+}
+
 // resolve checks the flags and makes the controller's options of them.
 func (f *controllerFlags) resolve() (control.Options, error) {
-	o := control.Options{
-		LeaderElection: f.election, Workers: f.workers, Policies: f.policies, MetricsAddress: f.metrics, HealthAddress: f.health,
-	}
+	o := control.Options{LeaderElection: f.election, Workers: f.workers, Policies: f.policies}
 	var err error
 	if o.Feed, err = f.feed(); err != nil {
 		return o, err

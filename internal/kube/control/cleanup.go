@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,7 +86,8 @@ func Cleanup(ctx context.Context, config *rest.Config, o CleanupOptions) (Cleane
 type cleaner struct {
 	options  CleanupOptions
 	client   client.Client
-	cluster  kubernetes.Interface
+	leases   coordinationv1client.LeasesGetter
+	webhooks admissionv1client.MutatingWebhookConfigurationsGetter
 	reporter *status.Reporter
 	attached *attach.Clearer
 	cleaned  Cleaned
@@ -97,15 +100,17 @@ func newCleaner(config *rest.Config, o CleanupOptions) (*cleaner, error) {
 	if o.Progress == nil {
 		o.Progress = func(Removal) {}
 	}
-	cluster, err := kubernetes.NewForConfig(config)
-	if err != nil {
+	services, errServices := corev1client.NewForConfig(config)
+	leases, errLeases := coordinationv1client.NewForConfig(config)
+	webhooks, errWebhooks := admissionv1client.NewForConfig(config)
+	if err := errors.Join(errServices, errLeases, errWebhooks); err != nil {
 		return nil, err
 	}
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, err
 	}
-	reporter, err := status.New(status.Options{Services: cluster.CoreV1()})
+	reporter, err := status.New(status.Options{Services: services})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +119,8 @@ func newCleaner(config *rest.Config, o CleanupOptions) (*cleaner, error) {
 		return nil, err
 	}
 	return &cleaner{
-		options: o, client: c, cluster: cluster, reporter: reporter, attached: attach.NewClearer(policies, cluster.CoreV1()),
+		options: o, client: c, leases: leases, webhooks: webhooks,
+		reporter: reporter, attached: attach.NewClearer(policies, services),
 	}, nil
 }
 
@@ -152,7 +158,7 @@ func (c *cleaner) pass(ctx context.Context) (found int, err error) {
 // disarm takes all webhooks out of weir's configuration, which stays: whoever deployed it owns it. Who may not read it
 // goes on without: should the webhook put something back, it is found in the next pass.
 func (c *cleaner) disarm(ctx context.Context) (int, error) {
-	configurations := c.cluster.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	configurations := c.webhooks.MutatingWebhookConfigurations()
 	found, err := configurations.Get(ctx, c.options.Webhook, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -57,11 +57,11 @@ func (r *rivalry) written() { r.book.d = decide(r.t, r.cluster.versions, r.plan+
 func (r *rivalry) look() (wrote bool, again time.Duration) {
 	r.t.Helper()
 	before := len(r.cluster.patched)
-	result, err := r.Reconcile(r.t.Context(), web)
+	again, err := r.reconcile(r.t.Context(), web)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return len(r.cluster.patched) > before, result.RequeueAfter
+	return len(r.cluster.patched) > before, again
 }
 
 // struggle goes on until n writes were undone, and gives when they were made.

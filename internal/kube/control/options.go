@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/webhook"
@@ -34,12 +33,9 @@ type Options struct {
 	Policies bool
 	// Workers is how many services are looked at in parallel; 0: DefaultWorkers.
 	Workers int
-	// MetricsAddress is where /metrics is served over TLS, to those whom the API server lets see it; empty: nowhere.
-	MetricsAddress string
-	// HealthAddress is where /readyz and /livez are served; empty: nowhere.
-	HealthAddress string
-	Logger        *slog.Logger          // nil: none
-	Registerer    prometheus.Registerer // nil: metrics are kept and shown nowhere
+	Logger  *slog.Logger // nil: none
+	// Registerer takes the metrics; nil: they are kept and shown nowhere.
+	Registerer prometheus.Registerer
 }
 
 // LeaderElection says how replicas agree on who writes. The zero value elects nobody: there must be one replica then.
@@ -114,9 +110,9 @@ func (l *LeaderElection) complete() error {
 		return nil
 	case l.RetryPeriod < 0:
 		return errors.New("the retry period of leader election: want more than 0")
-	case l.RenewDeadline <= time.Duration(leaderelection.JitterFactor*float64(l.RetryPeriod)):
+	case l.RenewDeadline <= time.Duration(jitterFactor*float64(l.RetryPeriod)):
 		return fmt.Errorf("leader election tries every %v and gives up after %v: want it to give up after more than %g tries",
-			l.RetryPeriod, l.RenewDeadline, leaderelection.JitterFactor)
+			l.RetryPeriod, l.RenewDeadline, jitterFactor)
 	case l.LeaseDuration <= l.RenewDeadline:
 		return fmt.Errorf("a lease of %v that is renewed for up to %v could have two leaders: want it longer",
 			l.LeaseDuration, l.RenewDeadline)

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/plans"
@@ -25,17 +24,17 @@ type reconciler struct {
 	reporter reporter
 }
 
-// Reconcile writes and reports one service. An error makes the queue ask again, later each time. Slices that changed
+// reconcile writes and reports one service, and gives when to look again; 0: no need. An error makes the queue ask again, later each time. Slices that changed
 // under the writer's hands are no error: they come through the feed within moments, with a new decision. A service whose
 // hints somebody keeps undoing is looked at again when they may be written again, or when they have stood for long enough.
-func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (reconcile.Result, error) {
+func (r *reconciler) reconcile(ctx context.Context, name topology.ServiceName) (again time.Duration, err error) {
 	written := r.writer.write(ctx, name)
 	if written.decision == nil {
 		r.reporter.Forget(name)
-		return reconcile.Result{}, nil
+		return 0, nil
 	}
 	if ctx.Err() != nil {
-		return reconcile.Result{}, nil //nolint:nilerr // the controller stops; the next leader looks at everything again.
+		return 0, nil //nolint:nilerr // the controller stops; the next leader looks at everything again.
 	}
 	told := r.reporter.Report(ctx, written.decision, status.Outcome{
 		Slices:  len(written.decision.Record.Slices),
@@ -48,9 +47,9 @@ func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (
 		told = fmt.Errorf("report on service %s: %w", name, told)
 	}
 	if err := errors.Join(unlessStale(written.err), told); err != nil {
-		return reconcile.Result{}, err
+		return 0, err
 	}
-	return reconcile.Result{RequeueAfter: written.again}, nil
+	return written.again, nil
 }
 
 // unlessStale leaves out of joined errors those that need not be tried again.

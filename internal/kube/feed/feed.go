@@ -128,12 +128,6 @@ func Handler[T any](set, drop func(T)) toolscache.ResourceEventHandler {
 	}
 }
 
-// Start is Run under the name that a controller-runtime manager knows.
-func (f *Feed) Start(ctx context.Context) error { return f.Run(ctx) }
-
-// NeedLeaderElection tells a manager that every replica follows the cluster.
-func (*Feed) NeedLeaderElection() bool { return false }
-
 // Run publishes states until ctx is done, and then returns nil. What the API server no longer tells stays as it was.
 func (f *Feed) Run(ctx context.Context) error {
 	for _, w := range f.watches {

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/feed"
 )
 
@@ -206,9 +207,15 @@ const (
 
 func (r *Reporter) send(s *corev1.Service, n news) {
 	r.metrics.events.WithLabelValues(n.reason).Inc()
-	if r.events != nil {
-		r.events.Eventf(s, nil, n.kind, n.reason, cut(n.action, maxAction), "%s", cut(n.note, maxNote))
+	if r.events == nil {
+		return
 	}
+	r.events.Send(events.Event{
+		Regarding: corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Service", Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+		},
+		Type: n.kind, Reason: n.reason, Action: cut(n.action, maxAction), Note: cut(n.note, maxNote),
+	})
 }
 
 // cut shortens text to a number of bytes, at the border of a character.

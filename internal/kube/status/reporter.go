@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/plans"
 )
 
@@ -22,7 +22,7 @@ type Options struct {
 	// Services is where conditions are written. Nil: none are, as in a dry run.
 	Services corev1client.ServicesGetter
 	// Events takes the events. Nil: none are sent.
-	Events events.EventRecorder
+	Events EventSink
 	// Decisions gives all decisions when metrics are gathered, as (*plans.Book).All does. Nil: the services are not counted.
 	Decisions func() []*plans.Decision
 	// Registerer takes the metrics. Nil: they are kept for nobody.
@@ -30,6 +30,9 @@ type Options struct {
 	// Now tells the time, by the same clock as Decision.Changed. Nil: time.Now.
 	Now func() time.Time
 }
+
+// EventSink takes events, as an events.Recorder does.
+type EventSink interface{ Send(e events.Event) }
 
 // Outcome is what became of one decision.
 type Outcome struct {
@@ -47,7 +50,7 @@ func (o Outcome) done() bool { return o.Pending == 0 && o.Err == nil }
 // one service come one after the other. Of several replicas only one reports: the leader.
 type Reporter struct {
 	services corev1client.ServicesGetter
-	events   events.EventRecorder
+	events   EventSink
 	now      func() time.Time
 	metrics  *metrics
 	census   *census

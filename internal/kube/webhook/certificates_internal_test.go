@@ -21,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/weir-lb/weir/internal/patience"
@@ -68,10 +70,32 @@ func newScene(t *testing.T, o Options) *scene {
 		t.Fatal(err)
 	}
 	s.options = &o
-	s.follower = newFollower(s.client, s.options, m)
-	s.keeper = newKeeper(s.client, s.options, s.follower.changed)
+	s.follower = newFollower(clients{plainSecrets{s.client.CoreV1()}, plainConfigurations{s.client.AdmissionregistrationV1()}}, s.options, m)
+	s.keeper = newKeeper(s.follower.clients, s.options, s.follower.changed)
 	return s
 }
+
+// The fake API server cannot begin a watch with what is there, and the interfaces for one kind do not say so.
+type (
+	plainSecrets        struct{ corev1client.SecretsGetter }
+	plainSecret         struct{ corev1client.SecretInterface }
+	plainConfigurations struct {
+		admissionv1client.MutatingWebhookConfigurationsGetter
+	}
+	plainConfiguration struct {
+		admissionv1client.MutatingWebhookConfigurationInterface
+	}
+)
+
+func (p plainSecrets) Secrets(namespace string) corev1client.SecretInterface {
+	return plainSecret{p.SecretsGetter.Secrets(namespace)}
+}
+func (plainSecret) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (p plainConfigurations) MutatingWebhookConfigurations() admissionv1client.MutatingWebhookConfigurationInterface {
+	return plainConfiguration{p.MutatingWebhookConfigurationsGetter.MutatingWebhookConfigurations()}
+}
+func (plainConfiguration) IsWatchListSemanticsUnSupported() bool { return true }
 
 // keep looks once, and the follower sees what came of it.
 func (s *scene) keep() time.Duration {
@@ -277,8 +301,8 @@ func TestTheKeeperMendsTheSecretAndTriesAgainAfterErrors(t *testing.T) {
 	s.client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refusals.Add(1) <= 2, nil, apierrors.NewForbidden(corev1.Resource("secrets"), DefaultSecret, errors.New("not yet"))
 	})
-	run(t, s.follower.Start)
-	run(t, s.keeper.Start)
+	run(t, s.follower.run)
+	run(t, s.keeper.run)
 	patience.Until(t, "a certificate is served and trusted", func() bool { return s.trusts(s.bundle()) == nil })
 	if n := refusals.Load(); n != 3 {
 		t.Errorf("want two refusals and a third try, got %d", n)
@@ -328,20 +352,20 @@ func TestAFollowerKeepsItsCertificateWhenTheSecretIsOfNoUse(t *testing.T) {
 func TestTheServerIsReadyWhileItListensWithAValidCertificate(t *testing.T) {
 	s := newScene(t, Options{})
 	web := &server{address: "127.0.0.1:0", handler: http.NotFoundHandler(), certificate: s.follower.certificate, now: s.clock.read, logger: s.options.Logger}
-	if err := web.check(nil); err == nil {
+	if err := web.check(); err == nil {
 		t.Error("want it not ready before it listens")
 	}
-	run(t, web.Start)
+	run(t, web.run)
 	patience.Until(t, "it listens", func() bool { return web.bound.Load() != nil })
-	if err := web.check(nil); !errors.Is(err, errNoCertificate) {
+	if err := web.check(); !errors.Is(err, errNoCertificate) {
 		t.Errorf("want it not ready without a certificate, got %v", err)
 	}
 	s.keep()
-	if err := web.check(nil); err != nil {
+	if err := web.check(); err != nil {
 		t.Errorf("want it ready, got %v", err)
 	}
 	s.clock.forward(91 * 24 * time.Hour)
-	if err := web.check(nil); err == nil {
+	if err := web.check(); err == nil {
 		t.Error("want it not ready with a certificate that has ended")
 	}
 }
@@ -359,7 +383,7 @@ func TestTheServerSpeaksNewTLSAndHTTP1AndFinishesWhatItHasBegun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- web.Start(ctx) }()
+	go func() { ended <- web.run(ctx) }()
 	patience.Until(t, "it listens", func() bool { return web.bound.Load() != nil })
 	address := (*web.bound.Load()).String()
 

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
@@ -23,7 +23,7 @@ var errNoCertificate = errors.New("the webhook has no certificate yet")
 // follower holds the certificate of the Secret in memory, on every replica, as soon as the API server tells of it: no
 // volume, no kubelet in between, no restart. It writes nothing. It is safe for concurrent use.
 type follower struct {
-	client  kubernetes.Interface
+	clients clients
 	options *Options
 	metrics *metrics
 	current atomic.Pointer[tls.Certificate]
@@ -31,25 +31,17 @@ type follower struct {
 	changed chan struct{}
 }
 
-func newFollower(client kubernetes.Interface, o *Options, m *metrics) *follower {
-	return &follower{client: client, options: o, metrics: m, changed: make(chan struct{}, 1)}
+func newFollower(c clients, o *Options, m *metrics) *follower {
+	return &follower{clients: c, options: o, metrics: m, changed: make(chan struct{}, 1)}
 }
 
-// NeedLeaderElection says that every replica follows.
-func (f *follower) NeedLeaderElection() bool { return false }
-
-// Start follows the Secret until ctx ends.
-func (f *follower) Start(ctx context.Context) error {
-	informer := coreinformers.NewFilteredSecretInformer(f.client, f.options.Namespace, 0, nil, named(f.options.Secret))
-	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+// run follows the Secret until ctx ends.
+func (f *follower) run(ctx context.Context) error {
+	follow(ctx, f.options.Secret, f.clients.secrets.Secrets(f.options.Namespace), new(corev1.Secret), toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    f.see,
 		UpdateFunc: func(_, object any) { f.see(object) },
 		DeleteFunc: func(any) { poke(f.changed) },
 	})
-	if err != nil {
-		return fmt.Errorf("watch the webhook's Secret: %w", err)
-	}
-	informer.RunWithContext(ctx)
 	return nil
 }
 
@@ -84,11 +76,29 @@ func (f *follower) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errNoCertificate
 }
 
-// named asks for one object by name, which a role can allow by name.
-func named(name string) func(*metav1.ListOptions) {
-	return func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	}
+// listWatcher is a client of one kind of objects.
+type listWatcher[L runtime.Object] interface {
+	List(ctx context.Context, o metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
+}
+
+// follow tells a handler of one object, asked for by name, which a role can allow by name, until ctx ends.
+func follow[L runtime.Object](ctx context.Context, name string, c listWatcher[L], kind runtime.Object, h toolscache.ResourceEventHandler) {
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	_, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		ListerWatcher: toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				o.FieldSelector = selector
+				return c.List(ctx, o)
+			},
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				o.FieldSelector = selector
+				return c.Watch(ctx, o)
+			},
+		}, c),
+		ObjectType: kind, Handler: h,
+	})
+	informer.RunWithContext(ctx)
 }
 
 // poke leaves a sign, unless there is one.

@@ -9,13 +9,12 @@ import (
 	"sync"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
-	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/weir-lb/weir/api"
@@ -32,35 +31,30 @@ const (
 )
 
 // keeper makes the certificates, keeps them in the Secret, and gives their authorities to the webhook configuration. It
-// runs where the manager leads; where two do for a moment, the second write is refused as a conflict.
+// runs on the leader; where two do for a moment, the second write is refused as a conflict.
 type keeper struct {
-	client  kubernetes.Interface
+	clients clients
 	options *Options
 	issuer  *issuer
 	changed chan struct{}
 }
 
 // newKeeper makes a keeper that looks again whenever changed has an element.
-func newKeeper(client kubernetes.Interface, o *Options, changed chan struct{}) *keeper {
-	return &keeper{client: client, options: o, issuer: newIssuer(o), changed: changed}
+func newKeeper(c clients, o *Options, changed chan struct{}) *keeper {
+	return &keeper{clients: c, options: o, issuer: newIssuer(o), changed: changed}
 }
 
-// NeedLeaderElection says that the leader alone writes.
-func (k *keeper) NeedLeaderElection() bool { return true }
-
-// Start keeps the certificates until ctx ends. What goes wrong is tried again, later each time.
-func (k *keeper) Start(ctx context.Context) error {
-	informer := admissioninformers.NewFilteredMutatingWebhookConfigurationInformer(k.client, 0, nil, named(k.options.Configuration))
-	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { poke(k.changed) },
-		UpdateFunc: func(_, _ any) { poke(k.changed) },
-	})
-	if err != nil {
-		return fmt.Errorf("watch the webhook configuration: %w", err)
-	}
+// run keeps the certificates until ctx ends. What goes wrong is tried again, later each time.
+func (k *keeper) run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	watching.Go(func() { informer.RunWithContext(ctx) })
+	watching.Go(func() {
+		configurations := k.clients.configurations.MutatingWebhookConfigurations()
+		follow(ctx, k.options.Configuration, configurations, new(admissionregistrationv1.MutatingWebhookConfiguration), toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { poke(k.changed) },
+			UpdateFunc: func(_, _ any) { poke(k.changed) },
+		})
+	})
 	backoff := newBackoff()
 	for {
 		next, err := k.keep(ctx)
@@ -104,7 +98,7 @@ func (k *keeper) await(ctx context.Context, next time.Duration) {
 func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	secrets := k.client.CoreV1().Secrets(k.options.Namespace)
+	secrets := k.clients.secrets.Secrets(k.options.Namespace)
 	secret, err := secrets.Get(ctx, k.options.Secret, metav1.GetOptions{})
 	isNew := apierrors.IsNotFound(err)
 	if err != nil && !isNew {
@@ -143,7 +137,7 @@ func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 // publish gives the authorities to each webhook of the configuration that does not have them. No configuration is none
 // of the keeper's business: whoever made away with it turned the webhook off.
 func (k *keeper) publish(ctx context.Context, authorities []byte) error {
-	configurations := k.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	configurations := k.clients.configurations.MutatingWebhookConfigurations()
 	c, err := configurations.Get(ctx, k.options.Configuration, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -35,11 +35,8 @@ type server struct {
 	bound atomic.Pointer[net.Addr]
 }
 
-// NeedLeaderElection says that every replica serves.
-func (s *server) NeedLeaderElection() bool { return false }
-
-// Start serves until ctx ends, and then finishes what it has begun.
-func (s *server) Start(ctx context.Context) error {
+// run serves until ctx ends, and then finishes what it has begun.
+func (s *server) run(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("listen for the webhook: %w", err)
@@ -83,7 +80,7 @@ func (s *server) Start(ctx context.Context) error {
 }
 
 // check tells why the webhook cannot be called now; nil when it can.
-func (s *server) check(_ *http.Request) error {
+func (s *server) check() error {
 	if s.bound.Load() == nil {
 		return errors.New("the webhook does not listen")
 	}

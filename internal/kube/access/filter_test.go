@@ -1,7 +1,8 @@
-package control
+package access_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -9,12 +10,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/weir-lb/weir/internal/kube/access"
 )
 
 // reviewer is an API server that answers reviews: it knows the tokens "reader" and "other", of which only the first may get
@@ -71,16 +73,13 @@ func guarded(t *testing.T) (url string, asked *reviewer) {
 	asked = new(reviewer)
 	api := httptest.NewServer(asked)
 	t.Cleanup(api.Close)
-	filter, err := newAccessFilter(&rest.Config{Host: api.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, api.Client())
+	filter, err := access.NewFilter(&rest.Config{Host: api.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := filter(logr.Discard(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("metrics" + r.Header.Get("Authorization")))
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
 	metrics := httptest.NewServer(handler)
 	t.Cleanup(metrics.Close)
 	return metrics.URL, asked

@@ -1,16 +1,17 @@
-package control
+// Package access admits HTTP requests as the API server would: by a TokenReview and a SubjectAccessReview.
+package access
 
 import (
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,6 @@ import (
 	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 // How long answers of the API server are used, as in Kubernetes' own components: a right that is withdrawn ends after five
@@ -44,13 +44,13 @@ const (
 	userAnonymous        = "system:anonymous"
 )
 
-// accessFilter admits HTTP requests as the API server would: the bearer token must be valid (TokenReview), and its user must
-// be allowed the verb on the path (SubjectAccessReview). Anything that cannot be decided is refused. It is safe for
-// concurrent use.
+// filter admits requests whose bearer token is valid (TokenReview) and whose user is allowed the verb on the path
+// (SubjectAccessReview). A request that cannot be decided is refused. It is safe for concurrent use.
 //
 // The answers are those of controller-runtime's filter, which comes with the whole library for API servers, gRPC and CEL:
 // 401 without a token, 403 without the right, 500 for a token that is not valid and where a review fails.
-type accessFilter struct {
+type filter struct {
+	logger *slog.Logger
 	tokens authenticationv1client.TokenReviewInterface
 	access authorizationv1client.SubjectAccessReviewInterface
 	users  *cache.LRUExpireCache // SHA-256 of a token → *authenticationv1.UserInfo; nil: not valid
@@ -63,25 +63,26 @@ type right struct{ user, verb, path string }
 // errInvalidToken refuses a token that the API server does not know.
 var errInvalidToken = errors.New("invalid bearer token")
 
-// newAccessFilter makes the filter of a metrics server from the client that reviews are made with.
-func newAccessFilter(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
-	authentication, err := authenticationv1client.NewForConfigAndClient(config, client)
+// NewFilter makes a wrapper for handlers that asks the API server of config. It asks nothing before the first request.
+func NewFilter(config *rest.Config, logger *slog.Logger) (func(http.Handler) http.Handler, error) {
+	authentication, err := authenticationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	authorization, err := authorizationv1client.NewForConfigAndClient(config, client)
+	authorization, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	f := &accessFilter{
+	f := &filter{
+		logger: logger,
 		tokens: authentication.TokenReviews(), access: authorization.SubjectAccessReviews(),
 		users: cache.NewLRUExpireCache(cachedReviews), rights: cache.NewLRUExpireCache(cachedReviews),
 	}
-	return f.filter, nil
+	return f.wrap, nil
 }
 
-// filter wraps a handler.
-func (f *accessFilter) filter(log logr.Logger, next http.Handler) (http.Handler, error) {
+// wrap puts the filter before a handler.
+func (f *filter) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := bearerToken(r)
 		if token == "" {
@@ -90,14 +91,14 @@ func (f *accessFilter) filter(log logr.Logger, next http.Handler) (http.Handler,
 		}
 		user, err := f.authenticate(r.Context(), token)
 		if err != nil {
-			log.Error(err, "authentication failed")
+			f.logger.Error("authentication failed", "error", err)
 			http.Error(w, "Authentication failed", http.StatusInternalServerError)
 			return
 		}
 		isAllowed, err := f.authorize(r.Context(), user, r)
 		switch {
 		case err != nil:
-			log.Error(err, "authorization failed", "user", user.Username)
+			f.logger.Error("authorization failed", "user", user.Username, "error", err)
 			http.Error(w, fmt.Sprintf("Authorization for user %s failed", user.Username), http.StatusInternalServerError)
 		case !isAllowed:
 			http.Error(w, fmt.Sprintf("Authorization denied for user %s", user.Username), http.StatusForbidden)
@@ -105,7 +106,7 @@ func (f *accessFilter) filter(log logr.Logger, next http.Handler) (http.Handler,
 			r.Header.Del("Authorization") // nothing behind the filter needs the token
 			next.ServeHTTP(w, r)
 		}
-	}), nil
+	})
 }
 
 // bearerToken is the token of a request; empty if it has none.
@@ -121,7 +122,7 @@ func bearerToken(r *http.Request) string {
 // authenticate finds the user of a token.
 //
 // Errors: errInvalidToken, what the API server says of the token, a review that failed.
-func (f *accessFilter) authenticate(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
+func (f *filter) authenticate(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	key := sha256.Sum256([]byte(token)) // so that no token stays in memory
 	if known, ok := f.users.Get(key); ok {
 		if user, ok := known.(*authenticationv1.UserInfo); ok && user != nil {
@@ -151,7 +152,7 @@ func (f *accessFilter) authenticate(ctx context.Context, token string) (*authent
 }
 
 // authorize tells whether a user may do what r asks for.
-func (f *accessFilter) authorize(ctx context.Context, user *authenticationv1.UserInfo, r *http.Request) (bool, error) {
+func (f *filter) authorize(ctx context.Context, user *authenticationv1.UserInfo, r *http.Request) (bool, error) {
 	key := right{user: user.String(), verb: strings.ToLower(r.Method), path: r.URL.Path}
 	if known, ok := f.rights.Get(key); ok {
 		return known == true, nil
