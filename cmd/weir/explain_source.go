@@ -272,7 +272,7 @@ func (r liveOptions) record(object *corev1.Service, list []*discoveryv1.Endpoint
 	default:
 		record.Managed = labelled || isMarked || slices.ContainsFunc(list, isLabelledSlice)
 	}
-	kubefeed.KeepWishes(record)
+	kubefeed.KeepLastGood(record)
 	return record
 }
 

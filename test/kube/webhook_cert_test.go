@@ -150,7 +150,7 @@ func (w *certWorld) replica(address string) *replica {
 	w.must(nil, err)
 	hook, err := webhook.New(w.account, ownZone{}, webhook.Options{
 		Address: address, Names: []string{"localhost"},
-		Validity: 8 * time.Second, CAValidity: 24 * time.Second, Settle: 3 * time.Second,
+		Validity: 8 * time.Second, CAValidity: 24 * time.Second, PublishDelay: 3 * time.Second,
 	})
 	w.must(nil, err)
 	w.must(nil, errors.Join(

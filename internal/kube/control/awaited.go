@@ -43,7 +43,7 @@ func (a *awaited) add(name topology.ServiceName, s *discoveryv1.EndpointSlice, o
 
 // look keeps of a service's edits those that can be written now: whose slice is not past. It counts the past slices
 // that the plan would have changed in another way than the write which is on its way back.
-func (a *awaited) look(name topology.ServiceName, list []*discoveryv1.EndpointSlice, edits []edit) (now []edit, behind int) {
+func (a *awaited) filter(name topology.ServiceName, list []*discoveryv1.EndpointSlice, edits []edit) (now []edit, behind int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	still := make(map[types.UID]past)

@@ -15,7 +15,7 @@ import (
 type reporter interface {
 	Report(ctx context.Context, d *plans.Decision, o status.Outcome) error
 	Forget(name topology.ServiceName)
-	Rest()
+	EndTerm()
 }
 
 // reconciler makes one service's slices say what was decided, and tells what came of it.
@@ -46,20 +46,20 @@ func (r *reconciler) reconcile(ctx context.Context, name topology.ServiceName) (
 	if told != nil {
 		told = fmt.Errorf("report on service %s: %w", name, told)
 	}
-	if err := errors.Join(unlessStale(written.err), told); err != nil {
+	if err := errors.Join(withoutStale(written.err), told); err != nil {
 		return 0, err
 	}
 	return written.again, nil
 }
 
-// unlessStale leaves out of joined errors those that need not be tried again.
-func unlessStale(err error) error {
+// withoutStale leaves out of joined errors those that need not be tried again.
+func withoutStale(err error) error {
 	joined, ok := err.(interface{ Unwrap() []error }) // just what errors.Join gave
 	switch {
 	case ok:
 		var rest []error
 		for _, e := range joined.Unwrap() {
-			rest = append(rest, unlessStale(e))
+			rest = append(rest, withoutStale(e))
 		}
 		return errors.Join(rest...)
 	case isStale(err):

@@ -44,7 +44,7 @@ func (w *work) run(ctx context.Context) error {
 	<-ctx.Done()
 	queue.ShutDown()
 	workers.Wait()
-	w.reconciler.reporter.Rest()
+	w.reconciler.reporter.EndTerm()
 	return nil
 }
 

@@ -20,9 +20,9 @@ import (
 // priority levels.
 const parallelPatches = 8
 
-// turnLimit is how long the patches of one service may keep the other services waiting: more than a healthy API server takes
+// slotLimit is how long the patches of one service may keep the other services waiting: more than a healthy API server takes
 // for the largest, and less than admission webhooks that hang, which often concern the services of one namespace only.
-const turnLimit = 2 * time.Second
+const slotLimit = 2 * time.Second
 
 // decisions is where the writer finds what was decided last.
 type decisions interface {
@@ -36,7 +36,7 @@ type writer struct {
 	decisions decisions
 	bucket    *rate.Limiter
 	meter     meter
-	turn      chan struct{} // holds one token: whose turn it is to write
+	slot      chan struct{} // holds one element while a service is written
 	awaited   awaited
 	damper    *damper
 }
@@ -52,7 +52,7 @@ type meter interface {
 func newWriter(c apiClient, d decisions, bucket *rate.Limiter, m meter) *writer {
 	return &writer{
 		client: c, decisions: d, bucket: bucket, meter: m,
-		turn: make(chan struct{}, 1), damper: newDamper(bucket, m.Undone),
+		slot: make(chan struct{}, 1), damper: newDamper(bucket, m.Undone),
 	}
 }
 
@@ -84,33 +84,33 @@ func (w *writer) write(ctx context.Context, name topology.ServiceName) result {
 		return w.damped(result{decision: d, pending: len(now) + behind, again: wait})
 	}
 	select {
-	case w.turn <- struct{}{}:
+	case w.slot <- struct{}{}:
 	case <-ctx.Done():
 		return result{decision: d, pending: len(edits(d)), err: ctx.Err()}
 	}
-	pass := sync.OnceFunc(func() { <-w.turn })
+	pass := sync.OnceFunc(func() { <-w.slot })
 	defer pass()
-	return w.writeInTurn(ctx, name, pass)
+	return w.writeDue(ctx, name, pass)
 }
 
-// writeInTurn writes what is due now: it may be another decision than before the wait. It passes the turn on when the
+// writeDue writes what is due now: it may be another decision than before the wait. It passes the turn on when the
 // writing takes long.
-func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName, pass func()) result {
-	d, now, behind := w.look(name)
+func (w *writer) writeDue(ctx context.Context, name topology.ServiceName, pass func()) result {
+	d, now, behind := w.current(name)
 	for tokens := 0; len(now) > tokens; {
 		missing := len(now) - tokens
 		if err := w.take(ctx, missing); err != nil {
 			return result{decision: d, pending: len(now) + behind, err: err}
 		}
 		tokens += missing
-		d, now, behind = w.look(name) // the wait may have been long: what was decided meanwhile counts
+		d, now, behind = w.current(name) // the wait may have been long: what was decided meanwhile counts
 	}
 	if d == nil {
 		return w.forget(name)
 	}
 	// A turn that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
 	// next leader would find the service half-hinted.
-	defer time.AfterFunc(turnLimit, pass).Stop()
+	defer time.AfterFunc(slotLimit, pass).Stop()
 	written, err := w.writeAll(context.WithoutCancel(ctx), name, now)
 	pending := len(now) - written + behind
 	if pending == 0 {
@@ -130,7 +130,7 @@ func (w *writer) damped(r result) result {
 }
 
 // look finds what was decided last for a service and what is due of it; nil: there is no such service any more.
-func (w *writer) look(name topology.ServiceName) (d *plans.Decision, now []edit, behind int) {
+func (w *writer) current(name topology.ServiceName) (d *plans.Decision, now []edit, behind int) {
 	d, ok := w.decisions.Lookup(name)
 	if !ok {
 		return nil, nil, 0
@@ -148,7 +148,7 @@ func (w *writer) forget(name topology.ServiceName) result {
 
 // due lists what a decision asks for and can be written now, and counts the slices for which the feed is behind.
 func (w *writer) due(d *plans.Decision) (now []edit, behind int) {
-	return w.awaited.look(d.Record.Name, d.Record.Slices, edits(d))
+	return w.awaited.filter(d.Record.Name, d.Record.Slices, edits(d))
 }
 
 // edits lists what has to be done to the slices of a decided service.

@@ -40,7 +40,7 @@ func (c *counts) Undone(wait time.Duration) { c.waits = append(c.waits, wait) }
 
 func (t *told) Forget(topology.ServiceName) { t.forgotten++ }
 
-func (t *told) Rest() { t.rests++ }
+func (t *told) EndTerm() { t.rests++ }
 
 func newTestReconciler(c *cluster, b *book) (*reconciler, *told) {
 	people := &told{}
@@ -241,7 +241,7 @@ func TestAPatchThatHangsDoesNotHoldUpOtherServices(t *testing.T) {
 		services.Go(func() { _ = r.writer.write(t.Context(), web) })
 		synctest.Wait()
 		c.hang = 0
-		if got := r.writer.write(t.Context(), web); got.written != 1 || time.Since(began) > turnLimit {
+		if got := r.writer.write(t.Context(), web); got.written != 1 || time.Since(began) > slotLimit {
 			t.Errorf("%+v after %v", got, time.Since(began))
 		}
 		services.Wait()

@@ -17,9 +17,9 @@ import (
 // Book holds the newest decision of each service. Update is for one goroutine at a time; Lookup and All are safe for
 // concurrent use, with it and with each other.
 type Book struct {
-	now   func() time.Time
-	world world
-	pages atomic.Pointer[[]*Decision] // sorted by name; neither the list nor what it points at changes
+	now    func() time.Time
+	inputs inputs
+	pages  atomic.Pointer[[]*Decision] // sorted by name; neither the list nor what it points at changes
 }
 
 // NewBook makes an empty book. It asks now when a state is seen.
@@ -45,13 +45,13 @@ func (b *Book) All() []*Decision { return slices.Clone(*b.pages.Load()) }
 // compare orders decisions by the name of their service.
 func (d *Decision) compare(name topology.ServiceName) int { return d.Record.Name.Compare(name) }
 
-// world is what the plans of all services depend on.
-type world struct {
+// inputs are what the plans of all services depend on.
+type inputs struct {
 	survey plan.Survey
 	costs  topology.Costs
 }
 
-func (w *world) equal(o *world) bool {
+func (w *inputs) equal(o *inputs) bool {
 	return w.survey.Nodes == o.survey.Nodes &&
 		slices.Equal(w.survey.Zones, o.survey.Zones) &&
 		slices.Equal(w.survey.WithoutZone, o.survey.WithoutZone) &&
@@ -71,9 +71,9 @@ func (w *world) equal(o *world) bool {
 // A service is planned again when its record is another one, or when it is managed and what is known of the nodes or the
 // costs changed. Nodes that come and go without changing that, and changes of other services, cost it nothing.
 func (b *Book) Update(s *feed.State) []topology.ServiceName {
-	w := world{survey: plan.SurveyNodes(s.Snapshot.Nodes), costs: s.Snapshot.Costs}
-	sameWorld := b.world.equal(&w)
-	b.world = w
+	w := inputs{survey: plan.SurveyNodes(s.Snapshot.Nodes), costs: s.Snapshot.Costs}
+	sameInputs := b.inputs.equal(&w)
+	b.inputs = w
 	next := make([]*Decision, len(s.Records))
 	var tasks []task
 	var gone []topology.ServiceName
@@ -86,7 +86,7 @@ func (b *Book) Update(s *feed.State) []topology.ServiceName {
 		if len(rest) > 0 && rest[0].compare(r.Name) == 0 {
 			before, rest = rest[0], rest[1:]
 		}
-		if before != nil && before.Record == r && (sameWorld || !r.Managed) {
+		if before != nil && before.Record == r && (sameInputs || !r.Managed) {
 			next[i] = before
 			continue
 		}

@@ -39,9 +39,9 @@ const (
 	textNoLongerManaged = "hints are no longer managed"
 )
 
-// news is an event to be sent. Kubernetes takes events that agree in all but the note for one, so that action tells
+// notice is an event to be sent. Kubernetes takes events that agree in all but the note for one, so that action tells
 // apart what should stay two.
-type news struct{ kind, reason, action, note string }
+type notice struct{ kind, reason, action, note string }
 
 // begin takes what the Service's conditions say for what people know already: who reports may be new, the service is
 // not. A service that asks and has no conditions was never told anything; who does not ask hears of changes only.
@@ -81,9 +81,9 @@ func (m *memory) begin(r *feed.Record, v verdict, o Outcome) {
 	}
 }
 
-// news lists what a verdict has that was not told yet, and takes it for told.
-func (m *memory) news(r *feed.Record, v verdict, o Outcome) []news {
-	var list []news
+// notices lists what a verdict has that was not told yet, and takes it for told.
+func (m *memory) notices(r *feed.Record, v verdict, o Outcome) []notice {
+	var list []notice
 	speaks := m.asked || len(v.conditions) > 0 // who asked until now hears what became of it
 	m.asked = len(v.conditions) > 0
 	for _, family := range topology.Families() {
@@ -93,19 +93,19 @@ func (m *memory) news(r *feed.Record, v verdict, o Outcome) []news {
 		}
 		m.families[family] = now
 		if speaks && before != now {
-			list = append(list, turn(before, now, v.plans[family], family)...)
+			list = append(list, transition(before, now, v.plans[family], family)...)
 		}
 	}
 	list = append(list, m.alerts(v.warnings)...)
 	return append(list, m.failed(r, o)...)
 }
 
-// turn gives the events of a family that went from one state to another.
-func turn(before, now state, p *plan.Plan, family topology.Family) []news {
-	event := func(kind, reason, why, text string) news {
-		return news{kind, reason, why + family.String(), fmt.Sprintf(textFamily, text, family)}
+// transition gives the events of a family that went from one state to another.
+func transition(before, now state, p *plan.Plan, family topology.Family) []notice {
+	event := func(kind, reason, why, text string) notice {
+		return notice{kind, reason, why + family.String(), fmt.Sprintf(textFamily, text, family)}
 	}
-	var list []news
+	var list []notice
 	wasAuto, wasOther := before.hinted && before.mode == topology.ModeAuto, before.hinted && before.mode != topology.ModeAuto
 	if wasAuto && now.mode != topology.ModeAuto {
 		list = append(list, event(corev1.EventTypeWarning, eventAutoOff, "Unhint", textAutoOff))
@@ -166,13 +166,13 @@ func autoText(p *plan.Plan) string {
 }
 
 // alerts gives the warnings that were not there before.
-func (m *memory) alerts(now []warning) []news {
-	var list []news
+func (m *memory) alerts(now []warning) []notice {
+	var list []notice
 	before := m.warned
 	m.warned = make(map[string]bool, len(now))
 	for _, w := range now {
 		if !before[w.key] {
-			list = append(list, news{corev1.EventTypeWarning, w.reason, w.about, w.note})
+			list = append(list, notice{corev1.EventTypeWarning, w.reason, w.about, w.note})
 		}
 		m.warned[w.key] = true
 	}
@@ -181,7 +181,7 @@ func (m *memory) alerts(now []warning) []news {
 
 // failed tells of an error of the API server's, once until it is another one or all is well. That somebody else wrote
 // first is worth a word only where looking again did not help.
-func (m *memory) failed(r *feed.Record, o Outcome) []news {
+func (m *memory) failed(r *feed.Record, o Outcome) []notice {
 	failure := kindOf(o.Err)
 	if failure == none {
 		m.failures = 0
@@ -196,7 +196,7 @@ func (m *memory) failed(r *feed.Record, o Outcome) []news {
 	}
 	m.failure = failure
 	note := fmt.Sprintf(textFailedUpdate, r.Name.Namespace, r.Name.Name, o.Err)
-	return []news{{corev1.EventTypeWarning, eventFailedUpdate, "Write" + string(failure), note}}
+	return []notice{{corev1.EventTypeWarning, eventFailedUpdate, "Write" + string(failure), note}}
 }
 
 // Limits of the Events API, in bytes.
@@ -205,7 +205,7 @@ const (
 	maxAction = 128
 )
 
-func (r *Reporter) send(s *corev1.Service, n news) {
+func (r *Reporter) send(s *corev1.Service, n notice) {
 	r.metrics.events.WithLabelValues(n.reason).Inc()
 	if r.events == nil {
 		return

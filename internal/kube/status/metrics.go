@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// metrics are what is counted when something happens; census is what is counted when somebody asks. Every label is
+// metrics are what is counted when something happens; collector is what is counted when somebody asks. Every label is
 // bounded: modes, kinds of errors and codes of reasons, never the name of an object. What one service comes to is what
 // weir explain tells.
 type metrics struct {

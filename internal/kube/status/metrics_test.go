@@ -91,7 +91,7 @@ func TestWhoRestsCountsNothingAndForgets(t *testing.T) {
 	s := newStage(t, topology.ModePreferSameZone, 3, 1)
 	s.report(status.Outcome{Slices: 1})
 	s.report(status.Outcome{Slices: 1, Pending: 1}) // behind, when the lease is lost
-	s.reporter.Rest()
+	s.reporter.EndTerm()
 	s.gathers("", "weir_services", "weir_in_zone_share", "endpoint_slice_controller_services_count_by_traffic_distribution")
 
 	s.now = s.now.Add(time.Hour)

@@ -49,11 +49,11 @@ func (o Outcome) done() bool { return o.Pending == 0 && o.Err == nil }
 // Reporter tells people what became of their services. It is safe for concurrent use for different services; reports of
 // one service come one after the other. Of several replicas only one reports: the leader.
 type Reporter struct {
-	services corev1client.ServicesGetter
-	events   EventSink
-	now      func() time.Time
-	metrics  *metrics
-	census   *census
+	services  corev1client.ServicesGetter
+	events    EventSink
+	now       func() time.Time
+	metrics   *metrics
+	collector *collector
 
 	mu       sync.Mutex
 	memories map[topology.ServiceName]*memory
@@ -71,14 +71,14 @@ type memory struct {
 	late     time.Time // when the slices were first seen not to say the plan; zero: they say it
 	changed  time.Time // when the change that they do not say was seen
 
-	told told // the conditions as they were last written
+	written written // the conditions as they were last written
 }
 
 // New makes a Reporter and registers its metrics.
 func New(o Options) (*Reporter, error) {
 	r := &Reporter{
 		services: o.Services, events: o.Events, now: o.Now,
-		metrics: newMetrics(), census: newCensus(o.Decisions), memories: make(map[topology.ServiceName]*memory),
+		metrics: newMetrics(), collector: newCollector(o.Decisions), memories: make(map[topology.ServiceName]*memory),
 	}
 	if r.now == nil {
 		r.now = time.Now
@@ -86,7 +86,7 @@ func New(o Options) (*Reporter, error) {
 	if o.Registerer == nil {
 		return r, nil
 	}
-	for _, c := range append(r.metrics.collectors(), r.census) {
+	for _, c := range append(r.metrics.collectors(), r.collector) {
 		if err := o.Registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics of the controller: %w", err)
 		}
@@ -99,7 +99,7 @@ func New(o Options) (*Reporter, error) {
 //
 // Errors: when the conditions could not be written. They are written at the next report.
 func (r *Reporter) Report(ctx context.Context, d *plans.Decision, o Outcome) error {
-	r.census.open()
+	r.collector.open()
 	if d.Record.Managed {
 		r.metrics.sync(modeOf(d), o)
 	}
@@ -115,7 +115,7 @@ func (r *Reporter) Report(ctx context.Context, d *plans.Decision, o Outcome) err
 	if first {
 		m.begin(d.Record, v, o)
 	}
-	for _, n := range m.news(d.Record, v, o) {
+	for _, n := range m.notices(d.Record, v, o) {
 		r.send(d.Record.Object, n)
 	}
 	return r.write(ctx, d.Record.Object, m, v.conditions)
@@ -134,10 +134,10 @@ func (r *Reporter) Forget(name topology.ServiceName) {
 	delete(r.memories, name)
 }
 
-// Rest ends a term: another replica may report from now on. Everything that is remembered is dropped, for what the Services
+// EndTerm ends a term: another replica may report from now on. Everything that is remembered is dropped, for what the Services
 // say is newer by the next report, and no services are counted until then. No Report may run meanwhile.
-func (r *Reporter) Rest() {
-	r.census.close()
+func (r *Reporter) EndTerm() {
+	r.collector.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.memories)

@@ -40,7 +40,7 @@ func (f *follower) run(ctx context.Context) error {
 	follow(ctx, f.options.Secret, f.clients.secrets.Secrets(f.options.Namespace), new(corev1.Secret), toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    f.see,
 		UpdateFunc: func(_, object any) { f.see(object) },
-		DeleteFunc: func(any) { poke(f.changed) },
+		DeleteFunc: func(any) { signal(f.changed) },
 	})
 	return nil
 }
@@ -51,7 +51,7 @@ func (f *follower) see(object any) {
 	if !ok || secret.Name != f.options.Secret {
 		return
 	}
-	defer poke(f.changed)
+	defer signal(f.changed)
 	c, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err == nil && !c.Leaf.NotAfter.After(f.options.Now()) {
 		err = fmt.Errorf("it has ended at %s", c.Leaf.NotAfter.Format(time.RFC3339))
@@ -101,8 +101,8 @@ func follow[L runtime.Object](ctx context.Context, name string, c listWatcher[L]
 	informer.RunWithContext(ctx)
 }
 
-// poke leaves a sign, unless there is one.
-func poke(sign chan<- struct{}) {
+// signal leaves a sign, unless there is one.
+func signal(sign chan<- struct{}) {
 	select {
 	case sign <- struct{}{}:
 	default:

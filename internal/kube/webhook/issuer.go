@@ -63,13 +63,13 @@ func (i *issuer) step(data map[string][]byte, now time.Time) (step, error) {
 	authorities = authorities[:min(len(authorities), authorityLimit)]
 	s.data[authorityCert], s.data[authorityKey] = bytes.Join(authorities, nil), signer.keyPEM
 
-	settled := signer.cert.NotBefore.Add(clockSkew + i.options.Settle)
+	trusted := signer.cert.NotBefore.Add(clockSkew + i.options.PublishDelay)
 	ends, current := i.serving(data, authorities, now)
 	due := ends.Add(-i.options.Validity / 3)
-	if current != 0 && due.After(settled) {
-		due = settled
+	if current != 0 && due.After(trusted) {
+		due = trusted
 	}
-	if current < 0 || (!settled.After(now) && !due.After(now)) {
+	if current < 0 || (!trusted.After(now) && !due.After(now)) {
 		ends = now.Add(i.options.Validity)
 		cert, key, err := signer.issue(i.hosts, now.Add(-clockSkew), ends)
 		if err != nil {
@@ -78,8 +78,8 @@ func (i *issuer) step(data map[string][]byte, now time.Time) (step, error) {
 		s.data[corev1.TLSCertKey], s.data[corev1.TLSPrivateKeyKey] = cert, key
 		s.why = "a new certificate"
 		due = ends.Add(-i.options.Validity / 3)
-	} else if due.Before(settled) {
-		due = settled
+	} else if due.Before(trusted) {
+		due = trusted
 	}
 	s.next = signer.cert.NotAfter.Add(-i.options.CAValidity / 3)
 	if due.Before(s.next) {

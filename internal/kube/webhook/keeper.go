@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// lookAgain is how long the keeper trusts that it would have been told of a change.
-	lookAgain = time.Hour
+	// recheckInterval is how long the keeper trusts that it would have been told of a change.
+	recheckInterval = time.Hour
 	// pauseBetween keeps the keeper from racing with somebody else who writes the same fields.
 	pauseBetween = time.Second
 	// timeLimit is for one look with its writes: four calls and two keys.
@@ -51,8 +51,8 @@ func (k *keeper) run(ctx context.Context) error {
 	watching.Go(func() {
 		configurations := k.clients.configurations.MutatingWebhookConfigurations()
 		follow(ctx, k.options.Configuration, configurations, new(admissionregistrationv1.MutatingWebhookConfiguration), toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { poke(k.changed) },
-			UpdateFunc: func(_, _ any) { poke(k.changed) },
+			AddFunc:    func(any) { signal(k.changed) },
+			UpdateFunc: func(_, _ any) { signal(k.changed) },
 		})
 	})
 	backoff := newBackoff()
@@ -131,7 +131,7 @@ func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 	if err := k.publish(ctx, step.data[authorityCert]); err != nil {
 		return 0, err
 	}
-	return min(step.next.Sub(now), lookAgain), nil
+	return min(step.next.Sub(now), recheckInterval), nil
 }
 
 // publish gives the authorities to each webhook of the configuration that does not have them. No configuration is none

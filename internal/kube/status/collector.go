@@ -12,10 +12,10 @@ import (
 	"github.com/weir-lb/weir/internal/kube/plans"
 )
 
-// census counts the managed services when metrics are gathered, from the newest decisions: their numbers change more
+// collector counts the managed services when metrics are gathered, from the newest decisions: their numbers change more
 // often than anybody looks. It counts only while it is open: replicas that do not lead have the same services, and sums
 // over replicas would count each of them twice.
-type census struct {
+type collector struct {
 	decisions func() []*plans.Decision
 	isOpen    atomic.Bool
 
@@ -26,11 +26,11 @@ type census struct {
 	inZone       *prometheus.Desc
 }
 
-func newCensus(decisions func() []*plans.Decision) *census {
+func newCollector(decisions func() []*plans.Decision) *collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
-	return &census{
+	return &collector{
 		decisions: decisions,
 		services: desc("weir_services",
 			"Managed services, by mode and by what their plan says first.", "mode", "reason"),
@@ -45,19 +45,19 @@ func newCensus(decisions func() []*plans.Decision) *census {
 	}
 }
 
-func (c *census) open() { c.isOpen.Store(true) }
+func (c *collector) open() { c.isOpen.Store(true) }
 
-func (c *census) close() { c.isOpen.Store(false) }
+func (c *collector) close() { c.isOpen.Store(false) }
 
 // Describe implements prometheus.Collector.
-func (c *census) Describe(descs chan<- *prometheus.Desc) {
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.services, c.distribution, c.warnings, c.overload, c.inZone} {
 		descs <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c *census) Collect(metrics chan<- prometheus.Metric) {
+func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	if c.decisions == nil || !c.isOpen.Load() {
 		return
 	}
@@ -83,7 +83,7 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// tally is what a census finds.
+// tally is what a collector finds.
 type tally struct {
 	services map[modeReason]int
 	warnings map[string]int // services, by the reason of a warning
