@@ -48,8 +48,8 @@ const controllerExample = `  # See what would be written, and write nothing
   weir controller --cleanup --dry-run
   weir controller --cleanup`
 
-// Where a controller listens unless told otherwise. The admin pages are on loopback, because they ask nobody who they
-// are, and on the port next to the agent's.
+// Where a controller listens by default. The admin pages are on loopback, because they need no credentials, and on the port
+// next to the agent's.
 const (
 	defaultControllerAdmin = "127.0.0.1:9903"
 	defaultHealth          = ":8081"
@@ -119,7 +119,7 @@ func (f *controllerFlags) replicas() flagGroup {
 		"namespace of the Lease (default: $POD_NAMESPACE, else "+control.DefaultNamespace+")")
 	g.StringVar(&e.Name, "leader-elect-resource-name", control.DefaultLease, "name of the Lease")
 	g.IntVar(&f.workers, "concurrent-service-syncs", control.DefaultWorkers,
-		"services looked at in parallel; slices are written for one after the other")
+		"services reconciled in parallel; slices are written for one after the other")
 	return g
 }
 
@@ -128,7 +128,7 @@ func (f *controllerFlags) webhooks() flagGroup {
 	g.BoolVar(&f.hasWebhook, "webhook", true, "serve the webhook that puts hints on EndpointSlices as others write them")
 	g.StringVar(&f.webhook.Address, "webhook-bind-address", webhook.DefaultAddress, "where the webhook is served, over TLS")
 	g.StringVar(&f.webhook.CertDir, "webhook-cert-dir", "",
-		"folder with tls.crt and tls.key, which somebody else renews (default: weir makes its own, in the Secret "+
+		"folder with tls.crt and tls.key, which another program renews (default: weir makes its own, in the Secret "+
 			webhook.DefaultSecret+")")
 	g.StringVar(&f.webhook.Configuration, "webhook-configuration", webhook.DefaultConfiguration,
 		"MutatingWebhookConfiguration that is given weir's certificate authority, and that --cleanup disarms")
@@ -138,7 +138,7 @@ func (f *controllerFlags) webhooks() flagGroup {
 func (f *controllerFlags) operation() flagGroup {
 	g := group("Operation")
 	g.StringVar(&f.metrics, "metrics-bind-address", "",
-		"where /metrics is, over TLS, for those whom the API server lets read it (:8443); empty: nowhere")
+		"where /metrics is, over TLS, for clients that the API server lets read it (:8443); empty: nowhere")
 	g.StringVar(&f.health, "health-probe-bind-address", defaultHealth, "where /readyz and /livez are; empty: nowhere")
 	g.StringVar(&f.admin, "admin-bind-address", defaultControllerAdmin,
 		"where /services, /plans, /metrics, /readyz and /livez are, without authentication; empty: nowhere")
@@ -247,7 +247,7 @@ func (f *controllerFlags) resolve() (control.Options, error) {
 		return o, err
 	}
 	namespace := os.Getenv("POD_NAMESPACE")
-	o.LeaderElection.Identity, _ = os.Hostname() // for people; without it the name is still unique
+	o.LeaderElection.Identity, _ = os.Hostname() // for readers of the Lease; without it the name is still unique
 	o.LeaderElection.Namespace = cmp.Or(o.LeaderElection.Namespace, namespace)
 	if f.hasWebhook {
 		w := f.webhook

@@ -17,13 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// The admin server's limits. It answers short questions of few askers; whoever is slower or asks more is cut off.
+// The admin server's limits. It answers short requests of few clients; those beyond are cut off.
 const (
 	adminHeaderTimeout = 5 * time.Second  // loopback heads arrive at once
 	adminWriteTimeout  = 60 * time.Second // above pprof's default profile of 30 s
 	adminIdleTimeout   = 2 * time.Minute  // above the usual scrape interval, so that scrapers keep their connection
 	adminHeaderBytes   = 16 << 10         // no cookies, no tokens
-	adminConnections   = 64               // a scraper, the kubelet and a few people
+	adminConnections   = 64               // a scraper, the kubelet and a few shells
 	adminStopTimeout   = 2 * time.Second  // no answer is worth waiting for longer
 )
 

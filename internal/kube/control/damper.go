@@ -15,24 +15,24 @@ import (
 // second after it sees hints that it does not know.
 const (
 	// freeRewrites is how often a service's hints are written again at once. An admission call that timed out, or a person
-	// who edits a slice, needs one; a webhook that restarts a second one.
+	// editing a slice, needs one; a webhook that restarts a second one.
 	freeRewrites = 3
 	// firstWait is the wait before the next rewrite, doubled for each one after it. With it hints stand half of the time.
 	firstWait = time.Second
 	// lastWait bounds the waits. It is how long hints may be missing after the webhook is back, and how often, each time,
 	// consumers change over and back again until then.
 	lastWait = 5 * time.Minute
-	// calm is how long hints have to stand before the rewrites counts as over: far above what any controller needs to
-	// undo them, and short enough for a condition to be believed.
+	// calm is how long hints have to stand before the count of rewrites begins anew: far above what any controller needs to
+	// remove them, and short enough for the condition to be current.
 	calm = 2 * time.Minute
 	// sameUndoing is the time in which slices that are undone one after the other count once: below the second that
-	// kube-controller-manager takes between two looks at a service.
+	// kube-controller-manager takes between two syncs of a service.
 	sameUndoing = 500 * time.Millisecond
 	// rewriteShare is what rewrites of all services may take of the bucket: one in so many tokens. The rest is for changes.
 	rewriteShare = 4
 )
 
-// damper slows down the rewriting of hints that somebody takes off again and again. A change is none of its business:
+// damper slows down the rewriting of hints that another writer removes again and again. It does not delay changes:
 // other endpoints or other hints for them are written at once, whatever happened before, and a service that is to have
 // hints for another reason, or none, begins anew. It is safe for concurrent use for different services.
 type damper struct {
@@ -47,7 +47,7 @@ type damper struct {
 // rewrites is what is remembered of a service since its hints were written.
 type rewrites struct {
 	written fingerprint // of the hints that were last written whole
-	stand   bool        // nobody was seen to undo them
+	stand   bool        // no other writer was seen to remove them
 	since   time.Time
 	undone  int       // times that they were undone since they last stood for calm
 	seen    time.Time // the last of those

@@ -119,7 +119,7 @@ func (l *lease) warn(err error) {
 // Errors: what the API server says; another replica's Lease is none.
 func (l *lease) try(ctx context.Context) (bool, error) {
 	now := time.Now()
-	if l.isMine() && now.Before(l.expires()) { // nobody else may have written: no need to read
+	if l.isMine() && now.Before(l.expires()) { // no other replica may have written: no need to read
 		if l.write(ctx, l.next(now), now) == nil {
 			return true, nil
 		}

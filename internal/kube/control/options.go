@@ -13,7 +13,7 @@ import (
 	"github.com/weir-lb/weir/internal/kube/webhook"
 )
 
-// DefaultWorkers is how many services are looked at in parallel: as many as kube-controller-manager's EndpointSlice
+// DefaultWorkers is how many services are reconciled in parallel: as many as kube-controller-manager's EndpointSlice
 // controller takes. They are written one after the other all the same.
 const DefaultWorkers = 5
 
@@ -31,14 +31,14 @@ type Options struct {
 	Webhook *webhook.Options
 	// Policies has the leader write what becomes of load-balancing policies.
 	Policies bool
-	// Workers is how many services are looked at in parallel; 0: DefaultWorkers.
+	// Workers is how many services are reconciled in parallel; 0: DefaultWorkers.
 	Workers int
 	Logger  *slog.Logger // nil: none
 	// Registerer takes the metrics; nil: they are kept and shown nowhere.
 	Registerer prometheus.Registerer
 }
 
-// LeaderElection says how replicas agree on who writes. The zero value elects nobody: there must be one replica then.
+// LeaderElection says how replicas agree on who writes. The zero value turns it off: there must be one replica then.
 type LeaderElection struct {
 	// On turns the election on.
 	On bool
@@ -54,7 +54,7 @@ type LeaderElection struct {
 
 // Standard times of an election: those of Kubernetes' own components, but for the time between tries.
 //
-// A replica that stands looks at the lease every 1 to 2.2 retry periods, because client-go spreads the looks. It sees the
+// A replica that waits reads the Lease every 1 to 2.2 retry periods, because the reads are spread. It sees the
 // last renewal up to 2.2 of them late, counts the lease from there, and sees its end up to 2.2 late again. So a leader that
 // is killed is followed up to 4.4 retry periods after the lease: 8.8 s with the 2 s of Kubernetes' components, 1.8 s with
 // 400 ms. That is 2.5 renewals each second in the whole cluster; the kubelets of 25 nodes renew as many leases.

@@ -13,7 +13,7 @@ import (
 )
 
 // planner keeps the book: it plans each new state in one pass, on every replica. On the leader it puts the services that
-// somebody has to look at into the queue, which holds each name once however often it is put there: it is bounded by the
+// have to be reconciled into the queue, which holds each name once however often it is put there: it is bounded by the
 // number of services.
 type planner struct {
 	states *latest.Value[*feed.State]
@@ -60,8 +60,8 @@ func (p *planner) enqueue(names []topology.ServiceName) {
 	}
 }
 
-// lead makes q the queue until ctx is done, and puts every service into it once: what the leader before left undone is not
-// known.
+// lead makes q the queue until ctx is done, and puts every service into it once: what the leader before did not
+// write is not known.
 func (p *planner) lead(ctx context.Context, q queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *planner) lead(ctx context.Context, q queue) {
 	}
 }
 
-// retire takes a queue away that nobody works on any more, unless there is a newer one already.
+// retire drops a queue that has no workers any more, unless there is a newer one already.
 func (p *planner) retire(q queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/internal/kube/status"
 )
 
-// reporter tells people what became of a service.
+// reporter publishes what became of a service.
 type reporter interface {
 	Report(ctx context.Context, d *plans.Decision, o status.Outcome) error
 	Forget(name topology.ServiceName)
@@ -26,7 +26,7 @@ type reconciler struct {
 
 // reconcile writes and reports one service, and gives when to look again; 0: no need. An error makes the queue ask again, later each time. Slices that changed
 // under the writer's hands are no error: they come through the feed within moments, with a new decision. A service whose
-// hints somebody keeps undoing is looked at again when they may be written again, or when they have stood for long enough.
+// hints another writer keeps removing is checked again when they may be written again, or when they have stood for long enough.
 func (r *reconciler) reconcile(ctx context.Context, name topology.ServiceName) (again time.Duration, err error) {
 	written := r.writer.write(ctx, name)
 	if written.decision == nil {
@@ -34,7 +34,7 @@ func (r *reconciler) reconcile(ctx context.Context, name topology.ServiceName) (
 		return 0, nil
 	}
 	if ctx.Err() != nil {
-		return 0, nil //nolint:nilerr // the controller stops; the next leader looks at everything again.
+		return 0, nil //nolint:nilerr // the controller stops; the next leader checks everything again.
 	}
 	told := r.reporter.Report(ctx, written.decision, status.Outcome{
 		Slices:  len(written.decision.Record.Slices),

@@ -55,7 +55,7 @@ func (w *work) next(ctx context.Context, q queue) bool {
 		return false
 	}
 	defer q.Done(name)
-	if ctx.Err() != nil { // the next leader looks at everything again
+	if ctx.Err() != nil { // the next leader checks everything again
 		return true
 	}
 	again, err := w.reconcile(ctx, name)

@@ -43,9 +43,9 @@ type writer struct {
 
 // meter counts what the writer does.
 type meter interface {
-	// Wrote is told of each patch.
+	// Wrote is called for each patch.
 	Wrote(took time.Duration, err error)
-	// Undone is told each time that somebody undid a service's hints, which will be written again after wait.
+	// Undone is called each time that another writer removed a service's hints, which will be written again after wait.
 	Undone(wait time.Duration)
 }
 
@@ -63,8 +63,8 @@ type result struct {
 	pending  int             // slices that do not say it yet, those for which the feed is behind among them
 	err      error           // why others of those do not; errors.Join of one for each
 
-	undone bool          // somebody keeps undoing what is written, so that it is written less and less often
-	again  time.Duration // when to look again though nothing changes; 0: no need
+	undone bool          // another writer keeps removing what is written, so that it is written less and less often
+	again  time.Duration // when to check again though nothing changes; 0: no need
 }
 
 // write makes the slices of a service say what was decided last.
@@ -93,7 +93,7 @@ func (w *writer) write(ctx context.Context, name topology.ServiceName) result {
 	return w.writeDue(ctx, name, pass)
 }
 
-// writeDue writes what is due now: it may be another decision than before the wait. It passes the turn on when the
+// writeDue writes what is due now: it may be another decision than before the wait. It frees the slot when the
 // writing takes long.
 func (w *writer) writeDue(ctx context.Context, name topology.ServiceName, pass func()) result {
 	d, now, behind := w.current(name)
@@ -108,7 +108,7 @@ func (w *writer) writeDue(ctx context.Context, name topology.ServiceName, pass f
 	if d == nil {
 		return w.forget(name)
 	}
-	// A turn that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
+	// Writing that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
 	// next leader would find the service half-hinted.
 	defer time.AfterFunc(slotLimit, pass).Stop()
 	written, err := w.writeAll(context.WithoutCancel(ctx), name, now)
@@ -129,7 +129,7 @@ func (w *writer) damped(r result) result {
 	return r
 }
 
-// look finds what was decided last for a service and what is due of it; nil: there is no such service any more.
+// current finds what was decided last for a service and what is due of it; nil: there is no such service any more.
 func (w *writer) current(name topology.ServiceName) (d *plans.Decision, now []edit, behind int) {
 	d, ok := w.decisions.Lookup(name)
 	if !ok {

@@ -99,7 +99,7 @@ func (p *problems) overloadLimit(field, value string) float64 {
 	if isPercent {
 		limit /= 100
 	}
-	// Zero would mean the default to whoever reads the service, and no plan could keep to it.
+	// Zero would mean the default to readers of the service, and no plan could keep to it.
 	if err != nil || math.IsNaN(limit) || limit <= 0 || limit > maxOverloadLimit {
 		p.refuse(field, theDefault, "bad limit %q, want a ratio above 0 and up to %d, as in 0.2 or 20%%",
 			value, maxOverloadLimit)

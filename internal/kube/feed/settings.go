@@ -8,17 +8,17 @@ import (
 )
 
 // KeepLastGood does for a record that was made of a cluster's objects alone what a feed does for those of its first state: it
-// puts what the objects still tell of a good mode in the place of one that is refused.
+// replaces a mode that is refused by the last good one that the objects still show.
 func KeepLastGood(r *Record) {
 	if r.Service != nil {
 		keepLastGood(r, nil)
 	}
 }
 
-// keepLastGood puts the last good value in the place of each wish that is refused.
+// keepLastGood replaces each setting that is refused by its last good value.
 //
 // A mode is last known from the record before, if weir managed the service then; else from the mark on its slices, which
-// outlives a restart. Where neither tells, the service is left alone until its mode is mended. The other wishes are not
+// outlives a restart. Where neither is known, the service is left alone until its mode is corrected. The other settings are not
 // marked anywhere, so that a restart gives them their defaults.
 func keepLastGood(r, before *Record) {
 	if before != nil && (before.Service == nil || before.Object.UID != r.Object.UID) {

@@ -65,7 +65,7 @@ func (w *inputs) equal(o *inputs) bool {
 }
 
 // Update plans what changed in one pass and then publishes all of it at once. It gives the names, sorted, of the services
-// that somebody has to look at again: those that are new or gone, whose record changed, or whose plans now give other
+// that have to be reconciled: those that are new or gone, whose record changed, or whose plans now give other
 // hints or other reasons. Where only numbers changed the decision is a new one and its name is not among them.
 //
 // A service is planned again when its record is another one, or when it is managed and what is known of the nodes or the
@@ -150,8 +150,8 @@ func decide(s *feed.State, survey plan.Survey, t *task, seen time.Time) *Decisio
 	return d
 }
 
-// remember gives the service with the hints that were planned before on each ready endpoint that carries none: somebody
-// took them off, or nobody wrote them yet. Hints that are there count as they stand, so that everyone who plans this
+// remember gives the service with the hints that were planned before on each ready endpoint that carries none: another
+// writer removed them, or they are not written yet. Hints that are there count as they stand, so that all that plan this
 // service plans from what the API server holds.
 func remember(svc *topology.Service, before *Decision) *topology.Service {
 	if before == nil {

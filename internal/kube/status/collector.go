@@ -13,7 +13,7 @@ import (
 )
 
 // collector counts the managed services when metrics are gathered, from the newest decisions: their numbers change more
-// often than anybody looks. It counts only while it is open: replicas that do not lead have the same services, and sums
+// often than that. It counts only while it is open: replicas that do not lead have the same services, and sums
 // over replicas would count each of them twice.
 type collector struct {
 	decisions func() []*plans.Decision
@@ -37,7 +37,7 @@ func newCollector(decisions func() []*plans.Decision) *collector {
 		distribution: desc(upstream+"services_count_by_traffic_distribution",
 			"Managed services, by the distribution that they ask for.", "traffic_distribution"),
 		warnings: desc("weir_service_warnings",
-			"Services about which there is something to know besides, by what it is: a wish that is not followed, or a plan that cannot be good.", "reason"),
+			"Services with warnings, by reason: a setting that is not followed, or a plan that cannot be good.", "reason"),
 		overload: desc("weir_service_expected_overload",
 			"Expected overload of the most loaded endpoint of all services of a mode: 0.2 is 20 % above its fair part.", "mode"),
 		inZone: desc("weir_in_zone_share",
@@ -138,7 +138,7 @@ func (t *tally) add(d *plans.Decision) {
 	}
 }
 
-// warn counts a service once for each reason to warn of it. A service whose wish is refused may not be managed at all.
+// warn counts a service once for each reason to warn of it. A service whose setting is refused may not be managed at all.
 func (t *tally) warn(d *plans.Decision) {
 	if d.Record.Service == nil || !d.Record.Managed && !asked(d) {
 		return

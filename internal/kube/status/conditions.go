@@ -18,10 +18,10 @@ import (
 // written is what was last written to a Service.
 type written struct {
 	conditions []metav1.Condition
-	version    string // resourceVersion of the Service that was looked at; empty: nothing was written
+	version    string // resourceVersion of the Service that was read; empty: nothing was written
 }
 
-// write applies the conditions where the Service says otherwise. A Service that was looked at already and still says
+// write applies the conditions where the Service says otherwise. A Service that was read already and still says
 // otherwise has not been seen with them yet.
 func (r *Reporter) write(ctx context.Context, s *corev1.Service, m *memory, want []metav1.Condition) error {
 	if r.services == nil {
@@ -50,7 +50,7 @@ func (r *Reporter) write(ctx context.Context, s *corev1.Service, m *memory, want
 }
 
 // isAnother tells whether the API server refused a write because a Service of the same name took the place of the one
-// that was looked at: it then calls the UID immutable.
+// that was read: it then calls the UID immutable.
 func isAnother(err error) bool {
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return ok && cause.Field == "metadata.uid"

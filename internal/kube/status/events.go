@@ -43,8 +43,8 @@ const (
 // apart what should stay two.
 type notice struct{ kind, reason, action, note string }
 
-// begin takes what the Service's conditions say for what people know already: who reports may be new, the service is
-// not. A service that asks and has no conditions was never told anything; who does not ask hears of changes only.
+// begin takes what the Service's conditions say as reported already: the process may be new, the Service is not. A Service
+// that chooses a mode and has no conditions was never reported on; for others only changes are reported.
 func (m *memory) begin(r *feed.Record, v verdict, o Outcome) {
 	m.warned = make(map[string]bool)
 	m.asked = len(v.conditions) > 0
@@ -58,7 +58,7 @@ func (m *memory) begin(r *feed.Record, v verdict, o Outcome) {
 	switch {
 	case programmed == nil:
 	case now.Status == "", programmed.Status == now.Status && programmed.Reason == now.Reason,
-		programmed.Reason == reasonHintsUndone: // which says nothing of hints that people do not know
+		programmed.Reason == reasonHintsUndone: // which says nothing new about hints
 		m.families = v.families
 	case programmed.Reason == reasonHinted:
 		for family, s := range v.families {
@@ -81,10 +81,10 @@ func (m *memory) begin(r *feed.Record, v verdict, o Outcome) {
 	}
 }
 
-// notices lists what a verdict has that was not told yet, and takes it for told.
+// notices lists what a verdict has that was not reported yet, and takes it as reported.
 func (m *memory) notices(r *feed.Record, v verdict, o Outcome) []notice {
 	var list []notice
-	speaks := m.asked || len(v.conditions) > 0 // who asked until now hears what became of it
+	speaks := m.asked || len(v.conditions) > 0 // a Service that chose a mode until now gets a last event
 	m.asked = len(v.conditions) > 0
 	for _, family := range topology.Families() {
 		before, now := m.families[family], v.families[family]
@@ -179,7 +179,7 @@ func (m *memory) alerts(now []warning) []notice {
 	return list
 }
 
-// failed tells of an error of the API server's, once until it is another one or all is well. That somebody else wrote
+// failed reports an error of the API server, once until it is another one or all is well. That another writer was
 // first is worth a word only where looking again did not help.
 func (m *memory) failed(r *feed.Record, o Outcome) []notice {
 	failure := kindOf(o.Err)

@@ -25,7 +25,7 @@ type Options struct {
 	Events EventSink
 	// Decisions gives all decisions when metrics are gathered, as (*plans.Book).All does. Nil: the services are not counted.
 	Decisions func() []*plans.Decision
-	// Registerer takes the metrics. Nil: they are kept for nobody.
+	// Registerer takes the metrics. Nil: they are not exported.
 	Registerer prometheus.Registerer
 	// Now tells the time, by the same clock as Decision.Changed. Nil: time.Now.
 	Now func() time.Time
@@ -39,14 +39,14 @@ type Outcome struct {
 	Slices  int   // EndpointSlices of the service
 	Pending int   // those that do not say the plan yet
 	Written int   // those that were written this time
-	Undone  bool  // somebody keeps undoing what is written, so that it is written less and less often
+	Undone  bool  // another writer keeps removing what is written, so that it is written less and less often
 	Err     error // why some are pending; nil when nothing went wrong
 }
 
 // done tells whether the slices say the plan.
 func (o Outcome) done() bool { return o.Pending == 0 && o.Err == nil }
 
-// Reporter tells people what became of their services. It is safe for concurrent use for different services; reports of
+// Reporter publishes what became of services. It is safe for concurrent use for different services; reports of
 // one service come one after the other. Of several replicas only one reports: the leader.
 type Reporter struct {
 	services  corev1client.ServicesGetter
@@ -66,7 +66,7 @@ type memory struct {
 	warned   map[string]bool // by key
 	asked    bool            // whether it asked for a distribution
 
-	failure  kind      // the kind of the last error that was told; none when all is well
+	failure  kind      // the kind of the last error that was reported; none when all is well
 	failures int       // reports in a row with an error
 	late     time.Time // when the slices were first seen not to say the plan; zero: they say it
 	changed  time.Time // when the change that they do not say was seen
@@ -124,7 +124,7 @@ func (r *Reporter) Report(ctx context.Context, d *plans.Decision, o Outcome) err
 // Wrote counts one patch of an EndpointSlice.
 func (r *Reporter) Wrote(took time.Duration, err error) { r.metrics.wrote(took, err) }
 
-// Undone counts that somebody undid the hints of a service, which are written again after wait.
+// Undone counts that another writer removed the hints of a service, which are written again after wait.
 func (r *Reporter) Undone(wait time.Duration) { r.metrics.undone(wait) }
 
 // Forget drops what is remembered of a service that is gone.
@@ -167,11 +167,11 @@ func (r *Reporter) recall(d *plans.Decision, o Outcome) (*memory, bool) {
 }
 
 // patience is how long slices may fail to say the plan, for reasons that pass, before the condition says so: each
-// change of the endpoints would show otherwise, and that somebody else wrote first is no news.
+// change of the endpoints would show otherwise, and a conflict with another writer is no failure.
 const patience = 30 * time.Second
 
-// time gives how long the slices have not said the plan, and counts how long it took once they do, unless somebody keeps
-// undoing what is written: the time is that of the damping then, and not of the work.
+// time gives how long the slices have not said the plan, and counts how long it took once they do, unless another writer keeps
+// removing what is written: the time is that of the damping then, and not of the work.
 func (r *Reporter) time(m *memory, d *plans.Decision, o Outcome) time.Duration {
 	now := r.now()
 	if !o.done() {
@@ -191,7 +191,7 @@ func (r *Reporter) time(m *memory, d *plans.Decision, o Outcome) time.Duration {
 	return 0
 }
 
-// asked tells whether the service, not only its operator, wants to be told.
+// asked tells whether the Service itself chose a mode, so that conditions are written to it.
 func asked(d *plans.Decision) bool { return d.Record.Asked != convert.AskedByNothing }
 
 func modeOf(d *plans.Decision) topology.Mode {

@@ -93,7 +93,7 @@ func slice(family discoveryv1.AddressType, ready ...int) *discoveryv1.EndpointSl
 // Send keeps an event as text.
 func (s *stage) Send(e events.Event) {
 	s.t.Helper()
-	if r := e.Regarding; r.Kind != "Service" || r.Name != "web" || r.UID != "u1" || e.Action == "" || len(e.Action) > 128 {
+	if r := e.Regarding; r.Kind != "Service" || r.Name != "web" || r.UID != s.service.UID || e.Action == "" || len(e.Action) > 128 {
 		s.t.Errorf("event %s regards %v with action %q", e.Reason, r, e.Action)
 	}
 	s.sent = append(s.sent, e.Type+" "+e.Reason+" "+e.Note)

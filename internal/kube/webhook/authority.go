@@ -99,7 +99,7 @@ func encodeKey(key *rsa.PrivateKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
 
-// verify tells why a certificate with its key is of no use to those who trust an authority; nil if it is.
+// verify tells why a certificate with its key is of no use to clients that trust an authority; nil if it is.
 func verify(authority, cert, key []byte, o x509.VerifyOptions) error {
 	root, err := parseCertificate(authority)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // errNoCertificate is what a handshake ends with before the first certificate is there.
 var errNoCertificate = errors.New("the webhook has no certificate yet")
 
-// follower holds the certificate of the Secret in memory, on every replica, as soon as the API server tells of it: no
+// follower holds the certificate of the Secret in memory, on every replica, as soon as the API server sends it: no
 // volume, no kubelet in between, no restart. It writes nothing. It is safe for concurrent use.
 type follower struct {
 	clients clients

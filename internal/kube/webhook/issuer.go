@@ -21,12 +21,12 @@ const (
 const (
 	// clockSkew is how far a client's clock may be behind: certificates begin that much before they are made.
 	clockSkew = time.Hour
-	// authorityLimit bounds the list of trusted authorities. More than two happen only where somebody keeps on breaking
+	// authorityLimit bounds the list of trusted authorities. More than two happen only where something keeps on breaking
 	// the Secret.
 	authorityLimit = 4
 )
 
-// issuer decides which certificates to make, and makes them. It is told the time.
+// issuer decides which certificates to make, and makes them. It is given the time.
 type issuer struct {
 	options *Options
 	hosts   []string
@@ -41,10 +41,10 @@ type step struct {
 	next time.Time // when there will be something to do
 }
 
-// step looks at a Secret's data and makes what is missing, broken or near its end.
+// step reads a Secret's data and makes what is missing, broken or near its end.
 //
 // An authority is replaced in two steps, so that no call is refused meanwhile: first the new one is trusted besides the
-// old one, which goes on being served; after the time to settle a certificate of the new one is served. The old one is
+// old one, which goes on being served; after PublishDelay a certificate of the new one is served. The old one is
 // trusted until it ends.
 func (i *issuer) step(data map[string][]byte, now time.Time) (step, error) {
 	s := step{data: maps.Clone(data)}

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// recheckInterval is how long the keeper trusts that it would have been told of a change.
+	// recheckInterval is how long the keeper relies on its watches to report changes.
 	recheckInterval = time.Hour
-	// pauseBetween keeps the keeper from racing with somebody else who writes the same fields.
+	// pauseBetween keeps the keeper from racing with another writer of the same fields.
 	pauseBetween = time.Second
-	// timeLimit is for one look with its writes: four calls and two keys.
+	// timeLimit is for one check with its writes: four calls and two keys.
 	timeLimit = 30 * time.Second
 )
 
@@ -39,7 +39,7 @@ type keeper struct {
 	changed chan struct{}
 }
 
-// newKeeper makes a keeper that looks again whenever changed has an element.
+// newKeeper makes a keeper that checks again whenever changed has an element.
 func newKeeper(c clients, o *Options, changed chan struct{}) *keeper {
 	return &keeper{clients: c, options: o, issuer: newIssuer(o), changed: changed}
 }
@@ -94,7 +94,7 @@ func (k *keeper) await(ctx context.Context, next time.Duration) {
 	}
 }
 
-// keep puts the Secret and the configuration in order and gives when to look again.
+// keep puts the Secret and the configuration in order and gives when to check again.
 func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
@@ -134,8 +134,8 @@ func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 	return min(step.next.Sub(now), recheckInterval), nil
 }
 
-// publish gives the authorities to each webhook of the configuration that does not have them. No configuration is none
-// of the keeper's business: whoever made away with it turned the webhook off.
+// publish gives the authorities to each webhook of the configuration that does not have them. No configuration is no
+// error: deleting it turns the webhook off.
 func (k *keeper) publish(ctx context.Context, authorities []byte) error {
 	configurations := k.clients.configurations.MutatingWebhookConfigurations()
 	c, err := configurations.Get(ctx, k.options.Configuration, metav1.GetOptions{})
@@ -145,7 +145,7 @@ func (k *keeper) publish(ctx context.Context, authorities []byte) error {
 	if err != nil {
 		return fmt.Errorf("get the webhook configuration: %w", err)
 	}
-	// The API server refuses the patch as a conflict if the configuration is no longer the one that was looked at, whose
+	// The API server refuses the patch as a conflict if the configuration is no longer the one that was read, whose
 	// indexes are meant.
 	ops := []hints.Op{{Op: "replace", Path: "/metadata/resourceVersion", Value: c.ResourceVersion}}
 	for i := range c.Webhooks {

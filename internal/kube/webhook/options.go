@@ -32,7 +32,7 @@ const (
 
 // How long certificates last. Each is made anew when a third of its time is left.
 const (
-	// defaultValidity is short, so that a rotation is nothing rare, and long enough for a month's outage of whoever makes
+	// defaultValidity is short, so that a rotation is nothing rare, and long enough for a month's outage of the replica that makes
 	// the next one.
 	defaultValidity = 90 * 24 * time.Hour
 	// defaultCAValidity lets a certificate authority sign for years: a change of it is the one that API servers must
@@ -47,7 +47,7 @@ const (
 type Options struct {
 	// Address is where to listen, host:port; DefaultAddress when empty.
 	Address string
-	// CertDir is a folder with tls.crt and tls.key, which somebody else makes and rotates (cert-manager, for one). Empty:
+	// CertDir is a folder with tls.crt and tls.key, which another program makes and rotates (cert-manager, for one). Empty:
 	// weir makes its own, keeps them in the Secret and puts the certificate authority into the configuration.
 	CertDir string
 	// Namespace holds Secret and Service; DefaultNamespace when empty.
@@ -69,7 +69,7 @@ type Options struct {
 	PublishDelay time.Duration
 	// Now is the clock that certificates are judged by; time.Now when nil.
 	Now func() time.Time
-	// Logger is told of certificates; nothing is logged per request. Discarded when nil.
+	// Logger takes messages about certificates; nothing is logged per request. Discarded when nil.
 	Logger *slog.Logger
 	// Registerer is given the metrics; they are kept from view when nil.
 	Registerer prometheus.Registerer
@@ -95,7 +95,7 @@ func (o Options) complete() (Options, error) {
 		o.Registerer = prometheus.NewRegistry()
 	}
 	if o.Validity < 0 || o.PublishDelay < 0 {
-		return o, errors.New("a certificate cannot last, nor settle, less than no time")
+		return o, errors.New("the validity and the publish delay of a certificate must not be negative")
 	}
 	if o.CAValidity < 3*o.Validity {
 		return o, fmt.Errorf("a certificate authority that lasts %s is too short for certificates of %s: want three times that",

@@ -24,7 +24,7 @@ const (
 // server serves the webhook over TLS, on every replica.
 //
 // It speaks HTTP/1.1 only: API servers call webhooks with that, so as to spread their calls over replicas
-// (https://issue.k8s.io/75791), and what nobody speaks nobody can attack.
+// (https://issue.k8s.io/75791), and a protocol that is not served cannot be attacked.
 type server struct {
 	address     string
 	handler     http.Handler
@@ -52,7 +52,7 @@ func (s *server) run(ctx context.Context) error {
 		WriteTimeout:      transferTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerLimit,
-		// Handshakes that fail are told once for each connection: nothing for every day.
+		// Failed handshakes are logged once for each connection: too much for the default level.
 		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
 	bound := listener.Addr()
