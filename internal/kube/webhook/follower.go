@@ -37,7 +37,8 @@ func newFollower(c clients, o *Options, m *metrics) *follower {
 
 // run follows the Secret until ctx ends.
 func (f *follower) run(ctx context.Context) error {
-	follow(ctx, f.options.Secret, f.clients.secrets.Secrets(f.options.Namespace), new(corev1.Secret), toolscache.ResourceEventHandlerFuncs{
+	secret := object[*corev1.SecretList]{f.options.Secret, f.clients.secrets.Secrets(f.options.Namespace), new(corev1.Secret)}
+	follow(ctx, secret, toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    f.see,
 		UpdateFunc: func(_, object any) { f.see(object) },
 		DeleteFunc: func(any) { signal(f.changed) },
@@ -82,21 +83,28 @@ type listWatcher[L runtime.Object] interface {
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// follow tells a handler of one object, asked for by name, which a role can allow by name, until ctx ends.
-func follow[L runtime.Object](ctx context.Context, name string, c listWatcher[L], kind runtime.Object, h toolscache.ResourceEventHandler) {
-	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+// object is one object to follow, with the client of its kind and a value of its type.
+type object[L runtime.Object] struct {
+	name   string
+	client listWatcher[L]
+	kind   runtime.Object
+}
+
+// follow calls a handler for one object, asked for by name, which a role can allow by name, until ctx ends.
+func follow[L runtime.Object](ctx context.Context, o object[L], h toolscache.ResourceEventHandler) {
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.name).String()
 	_, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
 		ListerWatcher: toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				o.FieldSelector = selector
-				return c.List(ctx, o)
+			ListWithContextFunc: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
+				list.FieldSelector = selector
+				return o.client.List(ctx, list)
 			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				o.FieldSelector = selector
-				return c.Watch(ctx, o)
+			WatchFuncWithContext: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
+				list.FieldSelector = selector
+				return o.client.Watch(ctx, list)
 			},
-		}, c),
-		ObjectType: kind, Handler: h,
+		}, o.client),
+		ObjectType: o.kind, Handler: h,
 	})
 	informer.RunWithContext(ctx)
 }

@@ -49,8 +49,11 @@ func (k *keeper) run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	watching.Go(func() {
-		configurations := k.clients.configurations.MutatingWebhookConfigurations()
-		follow(ctx, k.options.Configuration, configurations, new(admissionregistrationv1.MutatingWebhookConfiguration), toolscache.ResourceEventHandlerFuncs{
+		configuration := object[*admissionregistrationv1.MutatingWebhookConfigurationList]{
+			k.options.Configuration, k.clients.configurations.MutatingWebhookConfigurations(),
+			new(admissionregistrationv1.MutatingWebhookConfiguration),
+		}
+		follow(ctx, configuration, toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { signal(k.changed) },
 			UpdateFunc: func(_, _ any) { signal(k.changed) },
 		})
