@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,8 +37,10 @@ func mayReach() map[string][]string {
 		"internal/explain":       {"internal/core", "internal/explain", "internal/grid"},
 		"internal/golden":        {"internal/golden"},
 		"internal/grid":          {"internal/grid"},
+		"internal/kube/access":   {"internal/kube/access"},
 		"internal/kube/apitest":  {"internal/kube/apitest"},
 		"internal/kube/convert":  {"api", "internal/core", "internal/kube/convert"},
+		"internal/kube/events":   {"internal/kube/events"},
 		"internal/kube/feed":     {"api", "internal/core", "internal/kube/convert", "internal/kube/feed", "internal/latest"},
 		"internal/kube/policies": {"api", "internal/core", "internal/kube", "internal/latest"},
 		"internal/kube/plans":    {"api", "internal/core", "internal/kube/convert", "internal/kube/feed", "internal/kube/plans"},
@@ -44,7 +48,7 @@ func mayReach() map[string][]string {
 		"internal/kube/status":   {"api", "internal/core", "internal/kube"},
 		"internal/kube/webhook":  {"api", "internal/core", "internal/kube"},
 		"internal/kube/attach":   {"api", "internal/core", "internal/kube", "internal/latest"},
-		"internal/kube/control":  {"api", "internal/core", "internal/kube", "internal/latest"},
+		"internal/kube/control":  {"api", "internal/core", "internal/kube", "internal/latest", "internal/ops"},
 		"internal/l7":            {"internal/core", "internal/l7"},
 		"internal/latest":        {"internal/latest"},
 		"internal/manifest":      {"api", "internal/core", "internal/kube/convert", "internal/kube/policies", "internal/latest", "internal/manifest", "internal/mesh"},
@@ -183,6 +187,54 @@ func TestEveryPackageHasOneComment(t *testing.T) {
 	for folder, n := range comments {
 		if n != 1 {
 			t.Errorf("%s has %d package comments, want 1", folder, n)
+		}
+	}
+}
+
+// heavy says which outside packages (and all below them) the program must not import, directly or through others, because
+// of what they bring along.
+func heavy() map[string]string {
+	const clients = "the clients of all kinds of Kubernetes: 100 packages for the few kinds that are used"
+	return map[string]string{
+		"k8s.io/apiserver":                             "CEL, gRPC and OpenTelemetry: 240 packages for two review calls, which internal/kube/access makes",
+		"k8s.io/apiextensions-apiserver":               "all kinds of CRDs, which are installed from a manifest",
+		"k8s.io/component-base":                        "metrics and OpenTelemetry, for flags that cmd/weir parses itself",
+		"k8s.io/client-go/informers":                   clients + ", and listers and informers: 120 more; watch with tools/cache",
+		"k8s.io/client-go/listers":                     clients + "; read with tools/cache",
+		"k8s.io/client-go/kubernetes/typed/apps":       clients + "; import those of client-go/kubernetes/typed that are used",
+		"k8s.io/client-go/tools/leaderelection":        "all informers: 230 packages for one Lease, which internal/kube/control holds itself",
+		"k8s.io/client-go/tools/events":                clients + "; internal/kube/events writes events",
+		"sigs.k8s.io/controller-runtime/pkg/manager":   "leader election, events and webhooks of its own",
+		"sigs.k8s.io/controller-runtime/pkg/metrics":   "leader election, for its metrics",
+		"github.com/open-policy-agent/cert-controller": "controller-runtime's manager, for crypto/x509",
+		"google.golang.org/grpc":                       "weir serves gRPC as HTTP/2",
+		"go.opentelemetry.io":                          "nothing is traced",
+	}
+}
+
+// packageLimit bounds the packages of the program: each costs build time on every machine that builds it once.
+const packageLimit = 700
+
+// TestTheProgramImportsNoHeavyPackages asks go list in a child process, whose reads the test cache does not see. So this
+// process reads what the answer depends on: the import clauses and go.mod.
+func TestTheProgramImportsNoHeavyPackages(t *testing.T) {
+	_ = sources(t, parser.ImportsOnly)
+	if _, err := os.ReadFile("go.mod"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/weir").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(out))
+	if len(packages) > packageLimit {
+		t.Errorf("cmd/weir is made of %d packages, want at most %d", len(packages), packageLimit)
+	}
+	table, told := heavy(), make(map[string]bool)
+	for _, p := range packages {
+		if name, ok := covering(table, p); ok && !told[name] {
+			told[name] = true
+			t.Errorf("cmd/weir imports %s (go mod why says through what): it brings %s", p, table[name])
 		}
 	}
 }

@@ -3,17 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/access"
 	"github.com/weir-lb/weir/internal/kube/control"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/webhook"
@@ -45,8 +48,8 @@ const controllerExample = `  # See what would be written, and write nothing
   weir controller --cleanup --dry-run
   weir controller --cleanup`
 
-// Where a controller listens unless told otherwise. The admin pages are on loopback, because they ask nobody who they
-// are, and on the port next to the agent's.
+// Where a controller listens by default. The admin pages are on loopback, because they need no credentials, and on the port
+// next to the agent's.
 const (
 	defaultControllerAdmin = "127.0.0.1:9903"
 	defaultHealth          = ":8081"
@@ -56,7 +59,7 @@ const (
 type controllerFlags struct {
 	cluster    clusterFlags
 	log        logFlags
-	gates      *gateFlag
+	gates      gateFlag
 	reading    readingFlags
 	workers    int
 	election   control.LeaderElection
@@ -74,11 +77,7 @@ type controllerFlags struct {
 
 // controllerCommand makes weir controller.
 func controllerCommand() *cobra.Command {
-	gates, err := newGateFlag()
-	if err != nil {
-		panic(err) // the gates are ours and do not depend on anything
-	}
-	f := controllerFlags{gates: gates}
+	var f controllerFlags
 	c := &cobra.Command{
 		Use:     "controller",
 		Short:   "Write the hints of a cluster's services",
@@ -101,7 +100,7 @@ func (f *controllerFlags) services() flagGroup {
 	g.StringVar(&f.reading.defaultMode, defaultFlag, string(topology.ModeBalanced),
 		"with --manage=all, distribution mode of services that ask for none: "+modeNames())
 	f.reading.addCosts(g)
-	g.Var(f.gates, "feature-gates", gatesUsage)
+	g.Var(&f.gates, "feature-gates", gatesUsage)
 	g.BoolVar(&f.policies, "policies", true,
 		"write what becomes of LoadBalancingPolicies to their status, and which are attached to a Service to that")
 	return g
@@ -120,7 +119,7 @@ func (f *controllerFlags) replicas() flagGroup {
 		"namespace of the Lease (default: $POD_NAMESPACE, else "+control.DefaultNamespace+")")
 	g.StringVar(&e.Name, "leader-elect-resource-name", control.DefaultLease, "name of the Lease")
 	g.IntVar(&f.workers, "concurrent-service-syncs", control.DefaultWorkers,
-		"services looked at in parallel; slices are written for one after the other")
+		"services reconciled in parallel; slices are written for one after the other")
 	return g
 }
 
@@ -129,7 +128,7 @@ func (f *controllerFlags) webhooks() flagGroup {
 	g.BoolVar(&f.hasWebhook, "webhook", true, "serve the webhook that puts hints on EndpointSlices as others write them")
 	g.StringVar(&f.webhook.Address, "webhook-bind-address", webhook.DefaultAddress, "where the webhook is served, over TLS")
 	g.StringVar(&f.webhook.CertDir, "webhook-cert-dir", "",
-		"folder with tls.crt and tls.key, which somebody else renews (default: weir makes its own, in the Secret "+
+		"folder with tls.crt and tls.key, which another program renews (default: weir makes its own, in the Secret "+
 			webhook.DefaultSecret+")")
 	g.StringVar(&f.webhook.Configuration, "webhook-configuration", webhook.DefaultConfiguration,
 		"MutatingWebhookConfiguration that is given weir's certificate authority, and that --cleanup disarms")
@@ -139,7 +138,7 @@ func (f *controllerFlags) webhooks() flagGroup {
 func (f *controllerFlags) operation() flagGroup {
 	g := group("Operation")
 	g.StringVar(&f.metrics, "metrics-bind-address", "",
-		"where /metrics is, over TLS, for those whom the API server lets read it (:8443); empty: nowhere")
+		"where /metrics is, over TLS, for clients that the API server lets read it (:8443); empty: nowhere")
 	g.StringVar(&f.health, "health-probe-bind-address", defaultHealth, "where /readyz and /livez are; empty: nowhere")
 	g.StringVar(&f.admin, "admin-bind-address", defaultControllerAdmin,
 		"where /services, /plans, /metrics, /readyz and /livez are, without authentication; empty: nowhere")
@@ -179,48 +178,76 @@ func (f *controllerFlags) run(c *cobra.Command) error {
 	return f.control(c.Context(), config, options)
 }
 
-// control constructs the parts and runs them.
-//
-// Metrics go to the registry of controller-runtime, which holds its own, those of client-go, the runtime's and the
-// process's, and which its server shows.
+// control constructs the parts and runs them. The servers outlive the controller.
 func (f *controllerFlags) control(ctx context.Context, config *rest.Config, o control.Options) error {
-	if err := metrics.Registry.Register(ops.NewBuildInfo(ops.ReadBuild())); err != nil {
-		return err
-	}
-	o.Registerer = metrics.Registry
+	registry := ops.NewRegistry(ops.ReadBuild())
+	o.Registerer = registry
 	controller, err := control.New(config, o)
 	if err != nil {
 		return err
 	}
+	secure, err := f.secureMetrics(config, o.Logger)
+	if err != nil {
+		return err
+	}
+	secure.Gatherer = registry
 	var parts []ops.Part
-	if f.admin != "" {
-		admin, err := ops.ListenAdmin(ctx, f.admin, ops.AdminOptions{
-			Gatherer: metrics.Registry,
-			Ready:    []ops.Check{{Name: "plans", Probe: controller.Ready}},
-			Pprof:    f.profiling,
-			Pages:    ops.JSONPages(controllerPages(controller)),
-			Logger:   o.Logger,
-		})
+	for _, s := range []struct {
+		name, address string
+		options       ops.AdminOptions
+	}{
+		{"admin", f.admin, ops.AdminOptions{
+			Gatherer: registry, Ready: []ops.Check{{Name: "plans", Probe: controller.Planned}},
+			Pprof: f.profiling, Pages: ops.JSONPages(controllerPages(controller)), Logger: o.Logger,
+		}},
+		{"metrics", f.metrics, secure},
+		{"health", f.health, ops.AdminOptions{Ready: controller.Ready(), Logger: o.Logger}},
+	} {
+		if s.address == "" {
+			continue
+		}
+		server, err := ops.ListenAdmin(ctx, s.address, s.options)
 		if err != nil {
 			return err
 		}
-		o.Logger.Info("admin pages", "address", "http://"+admin.Addr().String())
-		parts = append(parts, ops.Part{Name: "admin", Run: admin.Run})
+		o.Logger.Info("listening", "server", s.name, "address", server.Addr().String())
+		parts = append(parts, ops.Part{Name: s.name, Run: server.Run})
 	}
 	return ops.Run(ctx, append(parts, ops.Part{Name: "controller", Run: controller.Run})...)
 }
 
+// secureMetrics serve metrics as Kubernetes' own components do: over TLS, with a certificate that is trusted nowhere, to
+// clients that the API server knows and lets read them.
+func (f *controllerFlags) secureMetrics(config *rest.Config, logger *slog.Logger) (ops.AdminOptions, error) {
+	o := ops.AdminOptions{Logger: logger}
+	if f.metrics == "" {
+		return o, nil
+	}
+	filter, err := access.NewFilter(config, logger)
+	if err != nil {
+		return o, fmt.Errorf("prepare to review the readers of metrics: %w", err)
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return o, fmt.Errorf("make a certificate for metrics: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return o, fmt.Errorf("make a certificate for metrics: %w", err)
+	}
+	o.Filter, o.TLS = filter, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	return o, nil
+}
+
 // resolve checks the flags and makes the controller's options of them.
 func (f *controllerFlags) resolve() (control.Options, error) {
-	o := control.Options{
-		LeaderElection: f.election, Workers: f.workers, Policies: f.policies, MetricsAddress: f.metrics, HealthAddress: f.health,
-	}
+	o := control.Options{LeaderElection: f.election, Workers: f.workers, Policies: f.policies}
 	var err error
 	if o.Feed, err = f.feed(); err != nil {
 		return o, err
 	}
 	namespace := os.Getenv("POD_NAMESPACE")
-	o.LeaderElection.Identity, _ = os.Hostname() // for people; without it the name is still unique
+	o.LeaderElection.Identity, _ = os.Hostname() // for readers of the Lease; without it the name is still unique
 	o.LeaderElection.Namespace = cmp.Or(o.LeaderElection.Namespace, namespace)
 	if f.hasWebhook {
 		w := f.webhook

@@ -107,7 +107,7 @@ func writes(e control.Edit) string {
 	return strings.Join(parts, ", ")
 }
 
-// clean takes back what weir wrote, and tells of each thing.
+// clean takes back what weir wrote, and prints each thing.
 func (f *controllerFlags) clean(c *cobra.Command, config *rest.Config, options control.Options) error {
 	verb := "removed"
 	if f.dryRun {

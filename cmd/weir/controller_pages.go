@@ -53,10 +53,10 @@ func controllerPages(c *control.Controller) map[string]func() (any, error) {
 			return struct {
 				Leader   bool         `json:"leader"` // whether this replica writes
 				Services []controlled `json:"services"`
-			}{c.IsLeader(), services}, c.Ready()
+			}{c.IsLeader(), services}, c.Planned()
 		},
 		"/plans": func() (any, error) {
-			if err := c.Ready(); err != nil {
+			if err := c.Planned(); err != nil {
 				return nil, err
 			}
 			state, _ := c.States().Load()

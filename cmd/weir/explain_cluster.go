@@ -16,7 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/discovery"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	discoveryv1client "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways to log in that a kubeconfig may name
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -82,8 +84,18 @@ func (f *kubectlFlags) config() (config *rest.Config, namespace string, err erro
 
 // clusterReader reads the objects that explain needs from an API server, once.
 type clusterReader struct {
-	client kubernetes.Interface
-	read   atomic.Int64 // objects so far
+	core  corev1client.CoreV1Interface
+	slice discoveryv1client.EndpointSlicesGetter
+	kinds discovery.DiscoveryInterface
+	read  atomic.Int64 // objects so far
+}
+
+// newClusterReader makes a reader. It asks the API server nothing.
+func newClusterReader(config *rest.Config) (*clusterReader, error) {
+	core, errCore := corev1client.NewForConfig(config)
+	slices, errSlices := discoveryv1client.NewForConfig(config)
+	resources, errResources := discovery.NewDiscoveryClientForConfig(config)
+	return &clusterReader{core: core, slice: slices, kinds: resources}, errors.Join(errCore, errSlices, errResources)
 }
 
 // pageSize is kubectl's: a page of that many nodes has a few MB.
@@ -105,7 +117,7 @@ func (r *clusterReader) one(ctx context.Context, name topology.ServiceName) (*co
 	return objects, together(
 		func() (err error) { objects.Nodes, err = r.nodes(ctx); return err },
 		func() error {
-			svc, err := r.client.CoreV1().Services(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+			svc, err := r.core.Services(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
 				return r.unknown(ctx, name)
 			}
@@ -145,7 +157,7 @@ func (r *clusterReader) unknown(ctx context.Context, name topology.ServiceName) 
 
 func (r *clusterReader) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	return pages(ctx, r, request{"list", "nodes", ""}, func(o metav1.ListOptions) ([]corev1.Node, string, error) {
-		list, err := r.client.CoreV1().Nodes().List(ctx, o)
+		list, err := r.core.Nodes().List(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}
@@ -158,7 +170,7 @@ func (r *clusterReader) nodes(ctx context.Context) ([]*corev1.Node, error) {
 
 func (r *clusterReader) services(ctx context.Context, namespace string) ([]*corev1.Service, error) {
 	return pages(ctx, r, request{"list", "services", namespace}, func(o metav1.ListOptions) ([]corev1.Service, string, error) {
-		list, err := r.client.CoreV1().Services(namespace).List(ctx, o)
+		list, err := r.core.Services(namespace).List(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}
@@ -170,7 +182,7 @@ func (r *clusterReader) slices(ctx context.Context, namespace, selector string) 
 	const resource = "endpointslices.discovery.k8s.io"
 	return pages(ctx, r, request{"list", resource, namespace}, func(o metav1.ListOptions) ([]discoveryv1.EndpointSlice, string, error) {
 		o.LabelSelector = selector
-		list, err := r.client.DiscoveryV1().EndpointSlices(namespace).List(ctx, o)
+		list, err := r.slice.EndpointSlices(namespace).List(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/plan"
@@ -59,7 +58,7 @@ func (f *explainFlags) scene(c *cobra.Command, args []string) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	objects, err := newClusterReader(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the API server %s: %w", config.Host, err)
 	}
@@ -67,11 +66,10 @@ func (f *explainFlags) scene(c *cobra.Command, args []string) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := &clusterReader{client: client}
 	stop := objects.showProgress(c.ErrOrStderr())
 	defer stop()
 	return f.liveScene(c.Context(), read, &policyReader{
-		clusterReader: objects, reader: reader, discovery: client.Discovery(), client: f.client, namespace: namespace,
+		clusterReader: objects, reader: reader, discovery: objects.kinds, client: f.client, namespace: namespace,
 	}, args)
 }
 
@@ -274,7 +272,7 @@ func (r liveOptions) record(object *corev1.Service, list []*discoveryv1.Endpoint
 	default:
 		record.Managed = labelled || isMarked || slices.ContainsFunc(list, isLabelledSlice)
 	}
-	kubefeed.KeepWishes(record)
+	kubefeed.KeepLastGood(record)
 	return record
 }
 

@@ -2,17 +2,19 @@ package main
 
 import (
 	"fmt"
-
-	"k8s.io/component-base/featuregate"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/weir-lb/weir/internal/kube/convert"
 )
 
 // The feature gates of Kubernetes that weir has, too.
 const (
-	gateTopologyAwareHints            featuregate.Feature = "TopologyAwareHints"
-	gateServiceTrafficDistribution    featuregate.Feature = "ServiceTrafficDistribution"
-	gatePreferSameTrafficDistribution featuregate.Feature = "PreferSameTrafficDistribution"
+	gateTopologyAwareHints            = "TopologyAwareHints"
+	gateServiceTrafficDistribution    = "ServiceTrafficDistribution"
+	gatePreferSameTrafficDistribution = "PreferSameTrafficDistribution"
 )
 
 const gatesUsage = "turn native modes off, as the gates of these names do in Kubernetes: NAME=true|false,...; all are true " +
@@ -20,46 +22,58 @@ const gatesUsage = "turn native modes off, as the gates of these names do in Kub
 	"PreferSameTrafficDistribution is its values PreferSameZone and PreferSameNode. A service that asks for what is off " +
 	"counts as one that asks for nothing"
 
-// gateFlag is the flag --feature-gates.
-type gateFlag struct {
-	gates featuregate.MutableFeatureGate
-}
+// gateFlag is the flag --feature-gates: the gates that were set, the last value of each.
+type gateFlag map[string]bool
 
-// newGateFlag makes gates that are all open. In Kubernetes they are locked or gone by now; here they stay, so that an
-// operator can take a mode out of use. Beta says so to the library, which warns of a gate that is GA that it will go.
-func newGateFlag() (*gateFlag, error) {
-	open := featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
-	gates := featuregate.NewFeatureGate()
-	err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{
-		gateTopologyAwareHints:            open,
-		gateServiceTrafficDistribution:    open,
-		gatePreferSameTrafficDistribution: open,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("feature gates: %w", err)
-	}
-	return &gateFlag{gates}, nil
-}
-
-// String gives nothing before the flag is read: all gates have their default then.
+// String gives what Set reads, sorted by name.
 func (f *gateFlag) String() string {
-	if s, ok := f.gates.(fmt.Stringer); ok {
-		return s.String()
+	var set []string
+	for _, name := range slices.Sorted(maps.Keys(*f)) {
+		set = append(set, name+"="+strconv.FormatBool((*f)[name]))
 	}
-	return ""
+	return strings.Join(set, ",")
 }
 
 // Set reads NAME=true|false,….
-func (f *gateFlag) Set(value string) error { return f.gates.Set(value) }
+func (f *gateFlag) Set(value string) error {
+	for part := range strings.SplitSeq(value, ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		name, text, hasValue := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		if !hasValue {
+			return fmt.Errorf("missing bool value for %s", name)
+		}
+		isOpen, err := strconv.ParseBool(strings.TrimSpace(text))
+		if err != nil {
+			return fmt.Errorf("invalid value of %s=%s, err: %w", name, strings.TrimSpace(text), err)
+		}
+		switch name {
+		case gateTopologyAwareHints, gateServiceTrafficDistribution, gatePreferSameTrafficDistribution:
+		default:
+			return fmt.Errorf("unrecognized feature gate: %s", name)
+		}
+		if *f == nil {
+			*f = make(gateFlag)
+		}
+		(*f)[name] = isOpen
+	}
+	return nil
+}
 
 // Type names what the flag takes.
 func (f *gateFlag) Type() string { return "gates" }
 
 // closed gives the gates as convert has them.
 func (f *gateFlag) closed() convert.Gates {
+	isClosed := func(name string) bool {
+		isOpen, isSet := (*f)[name]
+		return isSet && !isOpen
+	}
 	return convert.Gates{
-		NoTopologyAwareHints:            !f.gates.Enabled(gateTopologyAwareHints),
-		NoServiceTrafficDistribution:    !f.gates.Enabled(gateServiceTrafficDistribution),
-		NoPreferSameTrafficDistribution: !f.gates.Enabled(gatePreferSameTrafficDistribution),
+		NoTopologyAwareHints:            isClosed(gateTopologyAwareHints),
+		NoServiceTrafficDistribution:    isClosed(gateServiceTrafficDistribution),
+		NoPreferSameTrafficDistribution: isClosed(gatePreferSameTrafficDistribution),
 	}
 }

@@ -18,7 +18,7 @@ const (
 	Red       Tone = "31"
 	Green     Tone = "32"
 	Yellow    Tone = "33"
-	BoldGreen Tone = "1;32" // also for those who do not see green
+	BoldGreen Tone = "1;32" // also for readers who do not see green
 )
 
 // Cell is a text and its tone.

@@ -33,7 +33,7 @@ func (c *Columns) Align(row []Cell) []Cell {
 		}
 		cell.Text = Cut(cell.Text, c.Widths[i])
 		line = append(line, cell)
-		if i < len(row)-1 { // whoever cuts the line must not take the rest for text
+		if i < len(row)-1 { // a cut line must not count the rest as text
 			line = append(line, fill)
 		}
 	}

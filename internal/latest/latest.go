@@ -1,6 +1,6 @@
 // Package latest holds the newest value of something and signals when it is replaced.
 //
-// It is the one shared state between whoever learns of a change and whoever acts on it. Values in between may be
+// It is the one shared state between the source of changes and their consumers. Values in between may be
 // missed: a reader always finds the newest, never a queue.
 package latest
 
@@ -18,7 +18,7 @@ func New[T any](first T) *Value[T] {
 	return &Value[T]{value: first, changed: make(chan struct{})}
 }
 
-// Store replaces the value and wakes everyone who waits on the channel of an earlier Load.
+// Store replaces the value and wakes all that wait on the channel of an earlier Load.
 func (v *Value[T]) Store(next T) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

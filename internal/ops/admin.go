@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,13 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// The admin server's limits. It answers short questions of few askers; whoever is slower or asks more is cut off.
+// The admin server's limits. It answers short requests of few clients; those beyond are cut off.
 const (
 	adminHeaderTimeout = 5 * time.Second  // loopback heads arrive at once
 	adminWriteTimeout  = 60 * time.Second // above pprof's default profile of 30 s
 	adminIdleTimeout   = 2 * time.Minute  // above the usual scrape interval, so that scrapers keep their connection
 	adminHeaderBytes   = 16 << 10         // no cookies, no tokens
-	adminConnections   = 64               // a scraper, the kubelet and a few people
+	adminConnections   = 64               // a scraper, the kubelet and a few shells
 	adminStopTimeout   = 2 * time.Second  // no answer is worth waiting for longer
 )
 
@@ -35,6 +36,10 @@ type AdminOptions struct {
 	// Pages are further read-only pages by pattern ("/pools/{namespace}/{name}"), without a method.
 	Pages  map[string]http.Handler
 	Logger *slog.Logger // nil: none
+	// TLS serves the pages over TLS; nil: in plain text.
+	TLS *tls.Config
+	// Filter is put before all pages, such as one that asks for credentials; nil: none.
+	Filter func(http.Handler) http.Handler
 }
 
 // Admin is the admin HTTP server. Use ListenAdmin.
@@ -53,10 +58,18 @@ func ListenAdmin(ctx context.Context, address string, o AdminOptions) (*Admin, e
 	if err != nil {
 		return nil, fmt.Errorf("listen for admin requests on %s: %w", address, err)
 	}
+	l = limit(l, adminConnections)
+	if o.TLS != nil {
+		l = tls.NewListener(l, o.TLS)
+	}
+	pages := readOnly(adminPages(o))
+	if o.Filter != nil {
+		pages = o.Filter(pages)
+	}
 	return &Admin{
-		listener: limit(l, adminConnections),
+		listener: l,
 		server: &http.Server{
-			Handler:           readOnly(adminPages(o)),
+			Handler:           pages,
 			ReadHeaderTimeout: adminHeaderTimeout,
 			ReadTimeout:       adminHeaderTimeout,
 			WriteTimeout:      adminWriteTimeout,

@@ -17,7 +17,7 @@ type Check struct {
 
 // healthHandler answers as a Kubernetes component does: "ok" when all checks hold; a line per check with ?verbose or
 // when one fails; ?exclude=NAME leaves one out; PATH/NAME asks for one alone. A failure is 503, where Kubernetes has 500:
-// nothing is broken inside when a check does not hold yet. What is wrong is told, because the admin address is not public.
+// nothing is broken inside when a check does not hold yet. The answer says what is wrong, because the admin address is not public.
 type healthHandler struct {
 	path   string // "/readyz"
 	checks []Check

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// limitListener accepts no connection while too many are open; the kernel's queue holds those who wait.
+// limitListener accepts no connection while too many are open; the kernel's queue holds those that wait.
 type limitListener struct {
 	net.Listener
 	free   chan struct{} // holds one token for each connection that may still be opened

@@ -12,7 +12,7 @@ type LogFormat string
 
 // The log formats.
 const (
-	LogText LogFormat = "text" // key=value, for people
+	LogText LogFormat = "text" // key=value, for terminals
 	LogJSON LogFormat = "json" // one object per line, for collectors
 )
 

@@ -6,7 +6,7 @@ import (
 )
 
 // NewRegistry makes a registry that holds what every command exports: weir_build_info, and the Go runtime's and the
-// process's own figures.
+// process's own metrics.
 func NewRegistry(b Build) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
@@ -17,7 +17,7 @@ func NewRegistry(b Build) *prometheus.Registry {
 	return r
 }
 
-// NewBuildInfo makes weir_build_info alone, for a registry that has the other figures.
+// NewBuildInfo makes weir_build_info alone, for a registry that has the other metrics.
 func NewBuildInfo(b Build) prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "weir_build_info",

@@ -6,7 +6,7 @@ import (
 )
 
 // JSONPages makes admin pages of functions that answer with a value, by pattern. An error, as before anything is known,
-// is told with 503.
+// gives 503.
 func JSONPages(answers map[string]func() (any, error)) map[string]http.Handler {
 	pages := make(map[string]http.Handler, len(answers))
 	for pattern, answer := range answers {
@@ -22,7 +22,7 @@ func JSONPages(answers map[string]func() (any, error)) map[string]http.Handler {
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(append(body, '\n')) // whoever asked is gone
+			_, _ = w.Write(append(body, '\n')) // the client is gone
 		})
 	}
 	return pages

@@ -83,7 +83,7 @@ func unexpected(running []*runningPart) []error {
 }
 
 // OnSignals gives a context that ends at the first SIGTERM or SIGINT. The second one calls abort with the exit status
-// that a shell expects of that signal (128 and its number); it is for whoever does not want to wait for the drain.
+// that a shell expects of that signal (128 and its number); it skips the drain.
 // Call stop to give the signals back.
 func OnSignals(ctx context.Context, abort func(status int)) (_ context.Context, stop func()) {
 	signals := make(chan os.Signal, 2) // room for both, so that neither is lost

@@ -5,6 +5,7 @@ package kube_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -130,10 +131,15 @@ func (w *certCluster) replica(port int) *replica {
 		LeaseDuration:                 new(6 * time.Second), RenewDeadline: new(4 * time.Second), RetryPeriod: new(time.Second),
 	})
 	w.must(nil, err)
-	w.must(nil, webhook.Add(mgr, ownZone{}, webhook.Options{
+	hook, err := webhook.New(w.account, ownZone{}, webhook.Options{
 		Address: r.address, Names: []string{"localhost"},
-		Validity: 8 * time.Second, CAValidity: 24 * time.Second, Settle: 3 * time.Second,
-	}))
+		Validity: 8 * time.Second, CAValidity: 24 * time.Second, PublishDelay: 3 * time.Second,
+	})
+	w.must(nil, err)
+	w.must(nil, errors.Join(
+		mgr.Add(everywhere(hook.Run)), mgr.Add(manager.RunnableFunc(hook.Lead)),
+		mgr.AddReadyzCheck("webhook", func(*http.Request) error { return hook.Ready() }),
+	))
 	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), logr.Discard())) // of the election
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -152,6 +158,12 @@ func (w *certCluster) replica(port int) *replica {
 	w.Cleanup(r.stop)
 	return r
 }
+
+// everywhere is a part that runs on every replica.
+type everywhere func(context.Context) error
+
+func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (everywhere) NeedLeaderElection() bool          { return false }
 
 // isReady asks the replica's readiness probe.
 func (r *replica) isReady() bool {

@@ -121,7 +121,7 @@ func (s *Server) Install(resource schema.GroupVersionResource, name string) {
 	}
 }
 
-// Uninstall ends what Install began. Watches end, too, and are not told of the objects that go.
+// Uninstall ends what Install began. Watches end, too, without events for the objects that go.
 func (s *Server) Uninstall(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/latest"
 )
@@ -40,7 +40,7 @@ type Options struct {
 	// States give the Services.
 	States *latest.Value[*feed.State]
 	// Events takes the events. Nil: none are sent.
-	Events events.EventRecorder
+	Events *events.Recorder
 	Logger *slog.Logger // nil: none
 	// Registerer is given the metrics; they are kept from view when nil.
 	Registerer prometheus.Registerer

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/feed"
 )
 
@@ -84,9 +85,13 @@ func (a *Attacher) send(p *v1alpha1.LoadBalancingPolicy, t transition) {
 	if t.condition.Status == metav1.ConditionTrue {
 		kind = corev1.EventTypeNormal
 	}
-	named := p.DeepCopy()
-	named.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind))
-	a.options.Events.Eventf(named, nil, kind, t.condition.Reason, "Attach", "%s", cut(refText(t.ref)+": "+t.condition.Message, maxNote))
+	a.options.Events.Send(events.Event{
+		Regarding: corev1.ObjectReference{
+			APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.Kind,
+			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
+		},
+		Type: kind, Reason: t.condition.Reason, Action: "Attach", Note: cut(refText(t.ref)+": "+t.condition.Message, maxNote),
+	})
 }
 
 // maxNote is what the API takes as the note of an event, in bytes.

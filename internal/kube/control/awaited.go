@@ -11,8 +11,8 @@ import (
 	"github.com/weir-lb/weir/internal/kube/hints"
 )
 
-// awaited remembers which versions of slices are known to be past, until the feed shows newer ones. Without it each look
-// at a slice between a write and its return through the watch would write again, and get a conflict. It is safe for
+// awaited remembers which versions of slices are known to be past, until the feed shows newer ones. Without it each check
+// of a slice between a write and its return through the watch would write again, and get a conflict. It is safe for
 // concurrent use.
 //
 // Nothing has to be asked again for a slice that is awaited: its next version makes a new decision.
@@ -24,11 +24,11 @@ type awaited struct {
 // past is a version of a slice that was replaced.
 type past struct {
 	version string
-	// ops are what replaced it; nil: somebody else did, in a way that is not known yet.
+	// ops are what replaced it; nil: another writer did, in a way that is not known yet.
 	ops []hints.Op
 }
 
-// add remembers that the slice's version is past because of ops, or of somebody else if ops is nil.
+// add remembers that the slice's version is past because of ops, or of another writer if ops is nil.
 func (a *awaited) add(name topology.ServiceName, s *discoveryv1.EndpointSlice, ops []hints.Op) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,9 +41,9 @@ func (a *awaited) add(name topology.ServiceName, s *discoveryv1.EndpointSlice, o
 	a.services[name][s.UID] = past{version: s.ResourceVersion, ops: ops}
 }
 
-// look keeps of a service's edits those that can be written now: whose slice is not past. It counts the past slices
+// filter keeps of a service's edits those that can be written now: whose slice is not past. It counts the past slices
 // that the plan would have changed in another way than the write which is on its way back.
-func (a *awaited) look(name topology.ServiceName, list []*discoveryv1.EndpointSlice, edits []edit) (now []edit, behind int) {
+func (a *awaited) filter(name topology.ServiceName, list []*discoveryv1.EndpointSlice, edits []edit) (now []edit, behind int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	still := make(map[types.UID]past)

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,7 +34,7 @@ const (
 	// cleanupPasses is how often everything is gone through at most. The last one that is needed finds nothing; what
 	// changed under our hands takes one more, and what is still there after four attempts does not want to go.
 	cleanupPasses = 5
-	// cleanupPause lets whoever writes at the same time finish.
+	// cleanupPause lets other writers finish.
 	cleanupPause = time.Second
 	// cleanupPage is how many objects are listed at once: of slices with 1,000 endpoints some 100 MB.
 	cleanupPage = 250
@@ -46,7 +48,7 @@ type CleanupOptions struct {
 	Webhook string
 	// DryRun finds everything and writes nothing.
 	DryRun bool
-	// Progress is told of each thing done, or that would be; nil: nobody is.
+	// Progress is called for each removal that was made, or would be; nil: no calls.
 	Progress func(Removal)
 }
 
@@ -64,7 +66,7 @@ type Cleaned struct {
 
 // Cleanup takes everything back that weir wrote to a cluster: hints and marks on EndpointSlices, conditions on Services, and
 // its entries in the status of load-balancing policies. The webhook is disarmed first, because it would put the hints back. Nothing is deleted. It goes on after an
-// error, and looks again until it finds nothing.
+// error, and repeats until it finds nothing.
 //
 // Errors: a controller that still leads; what is left after several attempts.
 func Cleanup(ctx context.Context, config *rest.Config, o CleanupOptions) (Cleaned, error) {
@@ -84,7 +86,8 @@ func Cleanup(ctx context.Context, config *rest.Config, o CleanupOptions) (Cleane
 type cleaner struct {
 	options  CleanupOptions
 	client   client.Client
-	cluster  kubernetes.Interface
+	leases   coordinationv1client.LeasesGetter
+	webhooks admissionv1client.MutatingWebhookConfigurationsGetter
 	reporter *status.Reporter
 	attached *attach.Clearer
 	cleaned  Cleaned
@@ -97,15 +100,17 @@ func newCleaner(config *rest.Config, o CleanupOptions) (*cleaner, error) {
 	if o.Progress == nil {
 		o.Progress = func(Removal) {}
 	}
-	cluster, err := kubernetes.NewForConfig(config)
-	if err != nil {
+	services, errServices := corev1client.NewForConfig(config)
+	leases, errLeases := coordinationv1client.NewForConfig(config)
+	webhooks, errWebhooks := admissionv1client.NewForConfig(config)
+	if err := errors.Join(errServices, errLeases, errWebhooks); err != nil {
 		return nil, err
 	}
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, err
 	}
-	reporter, err := status.New(status.Options{Services: cluster.CoreV1()})
+	reporter, err := status.New(status.Options{Services: services})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +119,8 @@ func newCleaner(config *rest.Config, o CleanupOptions) (*cleaner, error) {
 		return nil, err
 	}
 	return &cleaner{
-		options: o, client: c, cluster: cluster, reporter: reporter, attached: attach.NewClearer(policies, cluster.CoreV1()),
+		options: o, client: c, leases: leases, webhooks: webhooks,
+		reporter: reporter, attached: attach.NewClearer(policies, services),
 	}, nil
 }
 
@@ -149,10 +155,10 @@ func (c *cleaner) pass(ctx context.Context) (found int, err error) {
 	return found, errors.Join(errs...)
 }
 
-// disarm takes all webhooks out of weir's configuration, which stays: whoever deployed it owns it. Who may not read it
-// goes on without: should the webhook put something back, it is found in the next pass.
+// disarm takes all webhooks out of weir's configuration, which stays: the deployment owns it. Without the right to read it the cleanup
+// goes on: should the webhook put something back, it is found in the next pass.
 func (c *cleaner) disarm(ctx context.Context) (int, error) {
-	configurations := c.cluster.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	configurations := c.webhooks.MutatingWebhookConfigurations()
 	found, err := configurations.Get(ctx, c.options.Webhook, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

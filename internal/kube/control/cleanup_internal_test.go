@@ -56,7 +56,10 @@ func newTestCleaner(t *testing.T, intercept interceptor.Funcs) (*cleaner, *[]str
 	objects := fake.NewClientBuilder().WithInterceptorFuncs(intercept).WithObjects(
 		hinted("ours", map[string]string{api.AnnotationHints: "Balanced"}), hinted("theirs", nil)).Build()
 	attached := attach.NewClearer(fakePolicies(t), set.CoreV1())
-	return &cleaner{options: o, client: objects, cluster: set, reporter: reporter, attached: attached}, &lines
+	return &cleaner{
+		options: o, client: objects, leases: set.CoordinationV1(), webhooks: set.AdmissionregistrationV1(),
+		reporter: reporter, attached: attached,
+	}, &lines
 }
 
 // fakePolicies has a policy whose status weir and somebody else wrote, and one that nobody looked at.
@@ -101,7 +104,7 @@ func TestACleanupTakesBackWhatIsMarkedAndNothingElse(t *testing.T) {
 			t.Errorf("%s: hints %v, annotations %v", s.Name, s.Endpoints[0].Hints, s.Annotations)
 		}
 	}
-	armed, err := c.cluster.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "weir-hints", metav1.GetOptions{})
+	armed, err := c.webhooks.MutatingWebhookConfigurations().Get(t.Context(), "weir-hints", metav1.GetOptions{})
 	if err != nil || len(armed.Webhooks) > 0 {
 		t.Errorf("the webhook configuration: %v %v, want one without webhooks", armed, err)
 	}

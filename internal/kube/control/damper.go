@@ -15,24 +15,24 @@ import (
 // second after it sees hints that it does not know.
 const (
 	// freeRewrites is how often a service's hints are written again at once. An admission call that timed out, or a person
-	// who edits a slice, needs one; a webhook that restarts a second one.
+	// editing a slice, needs one; a webhook that restarts a second one.
 	freeRewrites = 3
 	// firstWait is the wait before the next rewrite, doubled for each one after it. With it hints stand half of the time.
 	firstWait = time.Second
 	// lastWait bounds the waits. It is how long hints may be missing after the webhook is back, and how often, each time,
 	// consumers change over and back again until then.
 	lastWait = 5 * time.Minute
-	// calm is how long hints have to stand before the struggle counts as over: far above what any controller needs to
-	// undo them, and short enough for a condition to be believed.
+	// calm is how long hints have to stand before the count of rewrites begins anew: far above what any controller needs to
+	// remove them, and short enough for the condition to be current.
 	calm = 2 * time.Minute
 	// sameUndoing is the time in which slices that are undone one after the other count once: below the second that
-	// kube-controller-manager takes between two looks at a service.
+	// kube-controller-manager takes between two syncs of a service.
 	sameUndoing = 500 * time.Millisecond
 	// rewriteShare is what rewrites of all services may take of the bucket: one in so many tokens. The rest is for changes.
 	rewriteShare = 4
 )
 
-// damper slows down the rewriting of hints that somebody takes off again and again. A change is none of its business:
+// damper slows down the rewriting of hints that another writer removes again and again. It does not delay changes:
 // other endpoints or other hints for them are written at once, whatever happened before, and a service that is to have
 // hints for another reason, or none, begins anew. It is safe for concurrent use for different services.
 type damper struct {
@@ -41,13 +41,13 @@ type damper struct {
 	seed   maphash.Seed
 
 	mu       sync.Mutex // also keeps the times at which the bucket is asked in order
-	services map[topology.ServiceName]*struggle
+	services map[topology.ServiceName]*rewrites
 }
 
-// struggle is what is remembered of a service since its hints were written.
-type struggle struct {
+// rewrites is what is remembered of a service since its hints were written.
+type rewrites struct {
 	written fingerprint // of the hints that were last written whole
-	stand   bool        // nobody was seen to undo them
+	stand   bool        // no other writer was seen to remove them
 	since   time.Time
 	undone  int       // times that they were undone since they last stood for calm
 	seen    time.Time // the last of those
@@ -63,7 +63,7 @@ func newDamper(bucket *rate.Limiter, count func(time.Duration)) *damper {
 	}
 	return &damper{
 		bucket: rate.NewLimiter(limit, max(1, bucket.Burst()/rewriteShare)), count: count,
-		seed: maphash.MakeSeed(), services: make(map[topology.ServiceName]*struggle),
+		seed: maphash.MakeSeed(), services: make(map[topology.ServiceName]*rewrites),
 	}
 }
 
@@ -98,7 +98,7 @@ func (g *damper) ask(d *plans.Decision, n int) time.Duration {
 }
 
 // fall notes that the hints do not stand any more, and tells whether that is another undoing than the one before.
-func (s *struggle) fall(now time.Time) bool {
+func (s *rewrites) fall(now time.Time) bool {
 	s.stand = false
 	if now.Sub(s.since) >= calm {
 		s.undone, s.slowed = 0, false
@@ -112,7 +112,7 @@ func (s *struggle) fall(now time.Time) bool {
 }
 
 // wait is how long hints that were undone so often wait for their rewriting.
-func (s *struggle) wait() time.Duration {
+func (s *rewrites) wait() time.Duration {
 	wait := firstWait
 	for range s.undone - freeRewrites - 1 {
 		wait = min(2*wait, lastWait)
@@ -130,7 +130,7 @@ func (g *damper) wrote(d *plans.Decision) {
 	defer g.mu.Unlock()
 	s := g.services[d.Record.Name]
 	if s == nil {
-		s = new(struggle)
+		s = new(rewrites)
 		g.services[d.Record.Name] = s
 	}
 	s.written, s.tokens = wanted, nil
@@ -149,7 +149,7 @@ func (g *damper) stands(name topology.ServiceName) {
 }
 
 // rise notes that the hints are there, since now if they were not.
-func (s *struggle) rise(now time.Time) {
+func (s *rewrites) rise(now time.Time) {
 	if s.stand {
 		return
 	}
@@ -186,7 +186,7 @@ func (g *damper) forget(name topology.ServiceName) {
 }
 
 // giveBack returns tokens that are not needed any more.
-func (s *struggle) giveBack(now time.Time) {
+func (s *rewrites) giveBack(now time.Time) {
 	s.tokens.giveBack(now)
 	s.tokens = nil
 }

@@ -57,15 +57,15 @@ func (r *rivalry) written() { r.book.d = decide(r.t, r.cluster.versions, r.plan+
 func (r *rivalry) look() (wrote bool, again time.Duration) {
 	r.t.Helper()
 	before := len(r.cluster.patched)
-	result, err := r.Reconcile(r.t.Context(), web)
+	again, err := r.reconcile(r.t.Context(), web)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return len(r.cluster.patched) > before, result.RequeueAfter
+	return len(r.cluster.patched) > before, again
 }
 
-// struggle goes on until n writes were undone, and gives when they were made.
-func (r *rivalry) struggle(n int) []time.Duration {
+// rewrites goes on until n writes were undone, and gives when they were made.
+func (r *rivalry) rewrites(n int) []time.Duration {
 	r.t.Helper()
 	var at []time.Duration
 	for len(at) < n {
@@ -89,7 +89,7 @@ func (r *rivalry) struggle(n int) []time.Duration {
 func TestHintsThatAreUndoneAgainAndAgainAreWrittenLessAndLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRivalry(t)
-		at := r.struggle(15)
+		at := r.rewrites(15)
 		// Each is undone after a second, and written again after 0, 0, 0, 1, 2, 4, … 300 more.
 		var want []time.Duration
 		for _, s := range []int{0, 1, 2, 3, 5, 8, 13, 22, 39, 72, 137, 266, 523, 824, 1125} {
@@ -118,7 +118,7 @@ func TestHintsThatAreUndoneAgainAndAgainAreWrittenLessAndLess(t *testing.T) {
 func TestAChangeIsWrittenAtOnceDuringAStruggle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRivalry(t)
-		r.struggle(10)
+		r.rewrites(10)
 		if wrote, again := r.look(); wrote || again < time.Minute {
 			t.Fatalf("written %v, look again after %v: not slowed", wrote, again)
 		}
@@ -139,7 +139,7 @@ func TestAChangeIsWrittenAtOnceDuringAStruggle(t *testing.T) {
 func TestAnotherWishIsAnotherStruggle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRivalry(t)
-		r.struggle(10)
+		r.rewrites(10)
 		removed := func() {
 			r.cluster.versions["s1"]++
 			r.book.d = decide(t, r.cluster.versions, "a>-")
@@ -162,7 +162,7 @@ func TestAnotherWishIsAnotherStruggle(t *testing.T) {
 func TestAStruggleIsOverOnceHintsHaveStood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRivalry(t)
-		r.struggle(8)
+		r.rewrites(8)
 		if wrote, _ := r.look(); wrote {
 			t.Fatal("not slowed")
 		}

@@ -2,6 +2,6 @@
 // say the plan.
 //
 // Every replica plans, so that the webhook of each has an answer; the leader alone writes. It writes hints, weir's mark
-// on the slices that carry them, conditions on Services and events, and nothing else. It never overwrites what somebody
-// else wrote since it last looked, and what the API server refuses leaves the last good hints.
+// on the slices that carry them, conditions on Services and events, and nothing else. It never overwrites what another
+// writer wrote since it last read, and what the API server refuses leaves the last good hints.
 package control

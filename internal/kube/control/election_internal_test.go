@@ -10,12 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // watchman notes who is on duty, and fails the test when two are.
@@ -26,9 +24,9 @@ type watchman struct {
 }
 
 // duty gives a part that is on duty while it runs, and takes a second to end.
-func (w *watchman) duty(t *testing.T, name string) manager.Runnable {
+func (w *watchman) duty(t *testing.T, name string) func(context.Context) error {
 	t.Helper()
-	return manager.RunnableFunc(func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		w.mu.Lock()
 		if w.onDuty != "" {
 			t.Errorf("%s begins while %s is on duty", name, w.onDuty)
@@ -42,7 +40,7 @@ func (w *watchman) duty(t *testing.T, name string) manager.Runnable {
 		w.onDuty = ""
 		w.mu.Unlock()
 		return nil
-	})
+	}
 }
 
 func (w *watchman) now() string {
@@ -52,43 +50,38 @@ func (w *watchman) now() string {
 }
 
 // stand makes a candidate whose way to the API server can be cut.
-func stand(t *testing.T, w *watchman, name string, lock *resourcelock.LeaseLock) *election {
+func stand(t *testing.T, w *watchman, name string, client coordinationv1client.LeasesGetter) *election {
 	t.Helper()
 	o := Options{LeaderElection: LeaderElection{On: true, Identity: name}}
 	o, err := o.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := *lock
-	own.LockConfig = resourcelock.ResourceLockConfig{Identity: name}
 	return &election{
-		options: o.LeaderElection, lock: &own, logger: slog.New(slog.DiscardHandler),
-		duties: []manager.Runnable{w.duty(t, name)},
+		lease:  &lease{client: client, options: o.LeaderElection, identity: name, logger: o.Logger},
+		logger: o.Logger, status: newLeaderStatus(name), duties: []func(context.Context) error{w.duty(t, name)},
 	}
 }
 
-// newLock makes a lock on an API server that is away while the returned flag says so.
-func newLock() (*resourcelock.LeaseLock, *atomic.Bool) {
+// newLeases makes an API server that is away while the returned flag says so.
+func newLeases() (coordinationv1client.LeasesGetter, *atomic.Bool) {
 	isAway := new(atomic.Bool)
 	server := fake.NewClientset()
 	server.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return isAway.Load(), nil, errors.New("connection refused")
 	})
-	return &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: DefaultNamespace, Name: DefaultLease},
-		Client:    server.CoordinationV1(),
-	}, isAway
+	return server.CoordinationV1(), isAway
 }
 
 func TestALeaderHandsOverOnceItsDutiesHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watchman{}
-		lock, _ := newLock()
+		lock, _ := newLeases()
 		var candidates sync.WaitGroup
 		run := func(e *election) (stop func()) {
 			ctx, cancel := context.WithCancel(t.Context())
 			candidates.Go(func() {
-				if err := e.Start(ctx); err != nil {
+				if err := e.run(ctx); err != nil {
 					t.Error(err)
 				}
 			})
@@ -114,12 +107,12 @@ func TestALeaderHandsOverOnceItsDutiesHaveEnded(t *testing.T) {
 func TestALeaderThatLostItsLeaseStandsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watchman{}
-		lock, isAway := newLock()
+		lock, isAway := newLeases()
 		e := stand(t, w, "only", lock)
 		ctx, cancel := context.WithCancel(t.Context())
 		var candidate sync.WaitGroup
 		candidate.Go(func() {
-			if err := e.Start(ctx); err != nil {
+			if err := e.run(ctx); err != nil {
 				t.Error(err)
 			}
 		})
@@ -143,10 +136,10 @@ func TestALeaderThatLostItsLeaseStandsAgain(t *testing.T) {
 func TestWithoutElectionTheOnlyReplicaLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watchman{}
-		e := &election{logger: slog.New(slog.DiscardHandler), duties: []manager.Runnable{w.duty(t, "only")}}
+		e := &election{logger: slog.New(slog.DiscardHandler), status: newLeaderStatus("only"), duties: []func(context.Context) error{w.duty(t, "only")}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := e.Start(ctx); err != nil || len(w.terms) != 1 {
+		if err := e.run(ctx); err != nil || len(w.terms) != 1 {
 			t.Errorf("%v, terms %v", err, w.terms)
 		}
 	})

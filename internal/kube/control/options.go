@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/webhook"
 )
 
-// DefaultWorkers is how many services are looked at in parallel: as many as kube-controller-manager's EndpointSlice
+// DefaultWorkers is how many services are reconciled in parallel: as many as kube-controller-manager's EndpointSlice
 // controller takes. They are written one after the other all the same.
 const DefaultWorkers = 5
 
@@ -32,17 +31,14 @@ type Options struct {
 	Webhook *webhook.Options
 	// Policies has the leader write what becomes of load-balancing policies.
 	Policies bool
-	// Workers is how many services are looked at in parallel; 0: DefaultWorkers.
+	// Workers is how many services are reconciled in parallel; 0: DefaultWorkers.
 	Workers int
-	// MetricsAddress is where /metrics is served over TLS, to those whom the API server lets see it; empty: nowhere.
-	MetricsAddress string
-	// HealthAddress is where /readyz and /livez are served; empty: nowhere.
-	HealthAddress string
-	Logger        *slog.Logger          // nil: none
-	Registerer    prometheus.Registerer // nil: metrics are kept and shown nowhere
+	Logger  *slog.Logger // nil: none
+	// Registerer takes the metrics; nil: they are kept and shown nowhere.
+	Registerer prometheus.Registerer
 }
 
-// LeaderElection says how replicas agree on who writes. The zero value elects nobody: there must be one replica then.
+// LeaderElection says how replicas agree on who writes. The zero value turns it off: there must be one replica then.
 type LeaderElection struct {
 	// On turns the election on.
 	On bool
@@ -58,7 +54,7 @@ type LeaderElection struct {
 
 // Standard times of an election: those of Kubernetes' own components, but for the time between tries.
 //
-// A replica that stands looks at the lease every 1 to 2.2 retry periods, because client-go spreads the looks. It sees the
+// A replica that waits reads the Lease every 1 to 2.2 retry periods, because the reads are spread. It sees the
 // last renewal up to 2.2 of them late, counts the lease from there, and sees its end up to 2.2 late again. So a leader that
 // is killed is followed up to 4.4 retry periods after the lease: 8.8 s with the 2 s of Kubernetes' components, 1.8 s with
 // 400 ms. That is 2.5 renewals each second in the whole cluster; the kubelets of 25 nodes renew as many leases.
@@ -114,9 +110,9 @@ func (l *LeaderElection) complete() error {
 		return nil
 	case l.RetryPeriod < 0:
 		return errors.New("the retry period of leader election: want more than 0")
-	case l.RenewDeadline <= time.Duration(leaderelection.JitterFactor*float64(l.RetryPeriod)):
+	case l.RenewDeadline <= time.Duration(jitterFactor*float64(l.RetryPeriod)):
 		return fmt.Errorf("leader election tries every %v and gives up after %v: want it to give up after more than %g tries",
-			l.RetryPeriod, l.RenewDeadline, leaderelection.JitterFactor)
+			l.RetryPeriod, l.RenewDeadline, jitterFactor)
 	case l.LeaseDuration <= l.RenewDeadline:
 		return fmt.Errorf("a lease of %v that is renewed for up to %v could have two leaders: want it longer",
 			l.LeaseDuration, l.RenewDeadline)

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/leaderelection"
-
 	"github.com/weir-lb/weir/internal/kube/webhook"
 )
 
@@ -38,7 +36,7 @@ func TestTheZeroOptionsWork(t *testing.T) {
 }
 
 func TestAKilledLeaderIsFollowedWithinTheLeaseAndTwoSeconds(t *testing.T) {
-	looks := 1 + leaderelection.JitterFactor // how many retry periods are between two looks at the lease, at most
+	looks := 1 + jitterFactor // how many retry periods are between two looks at the lease, at most
 	late := time.Duration(2 * looks * float64(DefaultRetryPeriod))
 	if late > 1800*time.Millisecond { // the rest is for writing
 		t.Errorf("the next leader may begin %v after the lease", late)

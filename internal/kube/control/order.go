@@ -15,20 +15,20 @@ type edit struct {
 	ops   []hints.Op
 }
 
-// phase is when in the turn of a service an edit is written. A phase begins when the one before has succeeded whole.
+// phase is when an edit of a service is written. A phase begins when the one before has succeeded whole.
 //
 // A consumer follows hints only while every ready endpoint has one that it understands; until then all zones use all
 // endpoints, which costs money and latency but is never wrong. So the edit that ends this, or brings it about, is the
-// moment at which everybody changes over, and the rest is best written while nobody looks. Between two hinted states a
+// moment at which all consumers change over, and the rest is best written while they do not follow the hints. Between two hinted states a
 // zone must not be left with fewer endpoints than it has in either, so endpoints are added before others are taken.
 type phase int
 
 const (
-	opens   phase = iota // leaves an endpoint without hints: from here on nobody follows the service's hints
+	opens   phase = iota // leaves an endpoint without hints: from here on no consumer follows the service's hints
 	widens               // gives zones (or nodes) more endpoints
-	moves                // gives some and takes others, or changes nothing that anybody follows
+	moves                // gives some and takes others, or changes nothing that a consumer follows
 	narrows              // takes endpoints from zones
-	closes               // gives an endpoint its first hints: after the last of these everybody follows them
+	closes               // gives an endpoint its first hints: after the last of these all consumers follow them
 	phaseCount
 )
 
@@ -59,7 +59,7 @@ func (e *edit) phase() phase {
 		takes = takes || lacks(want, have)
 	}
 	switch {
-	case losesAll && gainsFirst: // unhinted before and after: nobody looks
+	case losesAll && gainsFirst: // unhinted before and after: no consumer follows them
 		return moves
 	case losesAll:
 		return opens

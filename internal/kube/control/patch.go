@@ -33,7 +33,7 @@ type apiClient interface {
 // Errors: one that isStale if it is another version by now, or gone; else what the API server says. A 422 can mean either:
 // the API server applies a patch to what it has before it compares versions, and a patch does not fit an object that has
 // lost endpoints or hints since. So can a 409, which admission controls of others give for reasons of their own. So after
-// either the version is looked up.
+// either the version is read.
 func (e *edit) apply(ctx context.Context, c apiClient) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()

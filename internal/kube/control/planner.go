@@ -13,7 +13,7 @@ import (
 )
 
 // planner keeps the book: it plans each new state in one pass, on every replica. On the leader it puts the services that
-// somebody has to look at into the queue, which holds each name once however often it is put there: it is bounded by the
+// have to be reconciled into the queue, which holds each name once however often it is put there: it is bounded by the
 // number of services.
 type planner struct {
 	states *latest.Value[*feed.State]
@@ -33,11 +33,8 @@ func newPlanner(states *latest.Value[*feed.State], b *plans.Book) *planner {
 	return &planner{states: states, book: b, planned: make(chan struct{})}
 }
 
-// NeedLeaderElection tells the manager that every replica plans.
-func (p *planner) NeedLeaderElection() bool { return false }
-
-// Start plans until ctx is done.
-func (p *planner) Start(ctx context.Context) error {
+// run plans until ctx is done.
+func (p *planner) run(ctx context.Context) error {
 	for {
 		state, changed := p.states.Load()
 		if state != nil {
@@ -63,9 +60,9 @@ func (p *planner) enqueue(names []topology.ServiceName) {
 	}
 }
 
-// lead makes q the queue and puts every service into it once: what the leader before left undone is not known. It is the
-// source of the controller, and starts when this replica becomes the leader.
-func (p *planner) lead(ctx context.Context, q queue) error {
+// lead makes q the queue until ctx is done, and puts every service into it once: what the leader before did not
+// write is not known.
+func (p *planner) lead(ctx context.Context, q queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = q
@@ -73,10 +70,9 @@ func (p *planner) lead(ctx context.Context, q queue) error {
 	for _, d := range p.book.All() {
 		q.Add(d.Record.Name)
 	}
-	return nil
 }
 
-// retire takes a queue away that nobody works on any more, unless there is a newer one already.
+// retire drops a queue that has no workers any more, unless there is a newer one already.
 func (p *planner) retire(q queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -43,7 +43,7 @@ func TestANewLeaderLooksAtEverythingOnceAndThenAtWhatChanges(t *testing.T) {
 	p := newPlanner(states, plans.NewBook(time.Now))
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = p.Start(ctx) })
+	running.Go(func() { _ = p.run(ctx) })
 	defer running.Wait()
 	defer stop()
 	if p.isReady() {
@@ -53,9 +53,7 @@ func TestANewLeaderLooksAtEverythingOnceAndThenAtWhatChanges(t *testing.T) {
 	patience.Until(t, "the state is planned", p.isReady)
 	term, end := context.WithCancel(t.Context())
 	q := newTestQueue(t)
-	if err := p.lead(term, q); err != nil {
-		t.Fatal(err)
-	}
+	p.lead(term, q)
 	if diff := cmp.Diff([]string{"a", "b"}, take(q)); diff != "" {
 		t.Errorf("at first (-want +got)\n%s", diff)
 	}

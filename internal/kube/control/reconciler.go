@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/plans"
 	"github.com/weir-lb/weir/internal/kube/status"
 )
 
-// reporter tells people what became of a service.
+// reporter publishes what became of a service.
 type reporter interface {
 	Report(ctx context.Context, d *plans.Decision, o status.Outcome) error
 	Forget(name topology.ServiceName)
-	Rest()
+	EndTerm()
 }
 
 // reconciler makes one service's slices say what was decided, and tells what came of it.
@@ -25,17 +24,17 @@ type reconciler struct {
 	reporter reporter
 }
 
-// Reconcile writes and reports one service. An error makes the queue ask again, later each time. Slices that changed
+// reconcile writes and reports one service, and gives when to look again; 0: no need. An error makes the queue ask again, later each time. Slices that changed
 // under the writer's hands are no error: they come through the feed within moments, with a new decision. A service whose
-// hints somebody keeps undoing is looked at again when they may be written again, or when they have stood for long enough.
-func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (reconcile.Result, error) {
+// hints another writer keeps removing is checked again when they may be written again, or when they have stood for long enough.
+func (r *reconciler) reconcile(ctx context.Context, name topology.ServiceName) (again time.Duration, err error) {
 	written := r.writer.write(ctx, name)
 	if written.decision == nil {
 		r.reporter.Forget(name)
-		return reconcile.Result{}, nil
+		return 0, nil
 	}
 	if ctx.Err() != nil {
-		return reconcile.Result{}, nil //nolint:nilerr // the controller stops; the next leader looks at everything again.
+		return 0, nil //nolint:nilerr // the controller stops; the next leader checks everything again.
 	}
 	told := r.reporter.Report(ctx, written.decision, status.Outcome{
 		Slices:  len(written.decision.Record.Slices),
@@ -47,20 +46,20 @@ func (r *reconciler) Reconcile(ctx context.Context, name topology.ServiceName) (
 	if told != nil {
 		told = fmt.Errorf("report on service %s: %w", name, told)
 	}
-	if err := errors.Join(unlessStale(written.err), told); err != nil {
-		return reconcile.Result{}, err
+	if err := errors.Join(withoutStale(written.err), told); err != nil {
+		return 0, err
 	}
-	return reconcile.Result{RequeueAfter: written.again}, nil
+	return written.again, nil
 }
 
-// unlessStale leaves out of joined errors those that need not be tried again.
-func unlessStale(err error) error {
+// withoutStale leaves out of joined errors those that need not be tried again.
+func withoutStale(err error) error {
 	joined, ok := err.(interface{ Unwrap() []error }) // just what errors.Join gave
 	switch {
 	case ok:
 		var rest []error
 		for _, e := range joined.Unwrap() {
-			rest = append(rest, unlessStale(e))
+			rest = append(rest, withoutStale(e))
 		}
 		return errors.Join(rest...)
 	case isStale(err):

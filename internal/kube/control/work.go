@@ -2,12 +2,13 @@ package control
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -25,30 +26,58 @@ type work struct {
 	reconciler *reconciler
 	planner    *planner
 	workers    int
-	logger     logr.Logger
+	logger     *slog.Logger
 }
 
-// Start works until ctx is done.
-func (w *work) Start(ctx context.Context) error {
-	anyName := true // each term has a controller of its own, and so has each of several in one process
-	c, err := controller.NewTypedUnmanaged("hints", controller.TypedOptions[topology.ServiceName]{
-		Reconciler:              w.reconciler,
-		MaxConcurrentReconciles: w.workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[topology.ServiceName](firstRetry, lastRetry),
-		SkipNameValidation:      &anyName,
-		LogConstructor: func(name *topology.ServiceName) logr.Logger {
-			if name == nil {
-				return w.logger
+// run works until ctx is done.
+func (w *work) run(ctx context.Context) error {
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[topology.ServiceName](firstRetry, lastRetry))
+	w.planner.lead(ctx, queue)
+	var workers sync.WaitGroup
+	for range w.workers {
+		workers.Go(func() {
+			for w.next(ctx, queue) {
 			}
-			return w.logger.WithValues("service", name.String())
-		},
-	})
-	if err != nil {
-		return err
+		})
 	}
-	if err := c.Watch(source.TypedFunc[topology.ServiceName](w.planner.lead)); err != nil {
-		return err
+	<-ctx.Done()
+	queue.ShutDown()
+	workers.Wait()
+	w.reconciler.reporter.EndTerm()
+	return nil
+}
+
+// next reconciles one service; false once the queue is shut down and empty.
+func (w *work) next(ctx context.Context, q queue) bool {
+	name, isShutDown := q.Get()
+	if isShutDown {
+		return false
 	}
-	defer w.reconciler.reporter.Rest() // the workers have ended by then
-	return c.Start(ctx)
+	defer q.Done(name)
+	if ctx.Err() != nil { // the next leader checks everything again
+		return true
+	}
+	again, err := w.reconcile(ctx, name)
+	switch {
+	case err != nil:
+		w.logger.Error("service is not written, trying again", "service", name.String(), "error", err)
+		q.AddRateLimited(name)
+	case again > 0:
+		q.Forget(name)
+		q.AddAfter(name, again)
+	default:
+		q.Forget(name)
+	}
+	return true
+}
+
+// reconcile turns a panic, which is a mistake of ours about one service, into an error, so that the others go on.
+func (w *work) reconcile(ctx context.Context, name topology.ServiceName) (again time.Duration, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return w.reconciler.reconcile(ctx, name)
 }

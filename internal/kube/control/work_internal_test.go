@@ -2,10 +2,9 @@ package control
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
-
-	"github.com/go-logr/logr"
 
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/plans"
@@ -17,11 +16,11 @@ func TestATermThatEndsLetsTheReporterRest(t *testing.T) {
 	d := decide(t, nil, "->a")
 	r, people := newTestReconciler(newCluster(d), &book{d})
 	p := newPlanner(latest.New[*feed.State](nil), plans.NewBook(time.Now))
-	w := &work{reconciler: r, planner: p, workers: 2, logger: logr.Discard()}
+	w := &work{reconciler: r, planner: p, workers: 2, logger: slog.New(slog.DiscardHandler)}
 	for terms := 1; terms <= 2; terms++ {
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- w.Start(ctx) }()
+		go func() { ended <- w.run(ctx) }()
 		patience.Until(t, "the leader has a queue", func() bool {
 			p.mu.Lock()
 			defer p.mu.Unlock()

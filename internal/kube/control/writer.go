@@ -20,9 +20,9 @@ import (
 // priority levels.
 const parallelPatches = 8
 
-// turnLimit is how long the patches of one service may keep the other services waiting: more than a healthy API server takes
+// slotLimit is how long the patches of one service may keep the other services waiting: more than a healthy API server takes
 // for the largest, and less than admission webhooks that hang, which often concern the services of one namespace only.
-const turnLimit = 2 * time.Second
+const slotLimit = 2 * time.Second
 
 // decisions is where the writer finds what was decided last.
 type decisions interface {
@@ -36,23 +36,23 @@ type writer struct {
 	decisions decisions
 	bucket    *rate.Limiter
 	meter     meter
-	turn      chan struct{} // holds one token: whose turn it is to write
+	slot      chan struct{} // holds one element while a service is written
 	awaited   awaited
 	damper    *damper
 }
 
 // meter counts what the writer does.
 type meter interface {
-	// Wrote is told of each patch.
+	// Wrote is called for each patch.
 	Wrote(took time.Duration, err error)
-	// Undone is told each time that somebody undid a service's hints, which will be written again after wait.
+	// Undone is called each time that another writer removed a service's hints, which will be written again after wait.
 	Undone(wait time.Duration)
 }
 
 func newWriter(c apiClient, d decisions, bucket *rate.Limiter, m meter) *writer {
 	return &writer{
 		client: c, decisions: d, bucket: bucket, meter: m,
-		turn: make(chan struct{}, 1), damper: newDamper(bucket, m.Undone),
+		slot: make(chan struct{}, 1), damper: newDamper(bucket, m.Undone),
 	}
 }
 
@@ -63,8 +63,8 @@ type result struct {
 	pending  int             // slices that do not say it yet, those for which the feed is behind among them
 	err      error           // why others of those do not; errors.Join of one for each
 
-	undone bool          // somebody keeps undoing what is written, so that it is written less and less often
-	again  time.Duration // when to look again though nothing changes; 0: no need
+	undone bool          // another writer keeps removing what is written, so that it is written less and less often
+	again  time.Duration // when to check again though nothing changes; 0: no need
 }
 
 // write makes the slices of a service say what was decided last.
@@ -84,33 +84,33 @@ func (w *writer) write(ctx context.Context, name topology.ServiceName) result {
 		return w.damped(result{decision: d, pending: len(now) + behind, again: wait})
 	}
 	select {
-	case w.turn <- struct{}{}:
+	case w.slot <- struct{}{}:
 	case <-ctx.Done():
 		return result{decision: d, pending: len(edits(d)), err: ctx.Err()}
 	}
-	pass := sync.OnceFunc(func() { <-w.turn })
+	pass := sync.OnceFunc(func() { <-w.slot })
 	defer pass()
-	return w.writeInTurn(ctx, name, pass)
+	return w.writeDue(ctx, name, pass)
 }
 
-// writeInTurn writes what is due now: it may be another decision than before the wait. It passes the turn on when the
+// writeDue writes what is due now: it may be another decision than before the wait. It frees the slot when the
 // writing takes long.
-func (w *writer) writeInTurn(ctx context.Context, name topology.ServiceName, pass func()) result {
-	d, now, behind := w.look(name)
+func (w *writer) writeDue(ctx context.Context, name topology.ServiceName, pass func()) result {
+	d, now, behind := w.current(name)
 	for tokens := 0; len(now) > tokens; {
 		missing := len(now) - tokens
 		if err := w.take(ctx, missing); err != nil {
 			return result{decision: d, pending: len(now) + behind, err: err}
 		}
 		tokens += missing
-		d, now, behind = w.look(name) // the wait may have been long: what was decided meanwhile counts
+		d, now, behind = w.current(name) // the wait may have been long: what was decided meanwhile counts
 	}
 	if d == nil {
 		return w.forget(name)
 	}
-	// A turn that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
+	// Writing that has begun is ended, also when the controller is asked to stop: it takes well under a second, and the
 	// next leader would find the service half-hinted.
-	defer time.AfterFunc(turnLimit, pass).Stop()
+	defer time.AfterFunc(slotLimit, pass).Stop()
 	written, err := w.writeAll(context.WithoutCancel(ctx), name, now)
 	pending := len(now) - written + behind
 	if pending == 0 {
@@ -129,8 +129,8 @@ func (w *writer) damped(r result) result {
 	return r
 }
 
-// look finds what was decided last for a service and what is due of it; nil: there is no such service any more.
-func (w *writer) look(name topology.ServiceName) (d *plans.Decision, now []edit, behind int) {
+// current finds what was decided last for a service and what is due of it; nil: there is no such service any more.
+func (w *writer) current(name topology.ServiceName) (d *plans.Decision, now []edit, behind int) {
 	d, ok := w.decisions.Lookup(name)
 	if !ok {
 		return nil, nil, 0
@@ -148,7 +148,7 @@ func (w *writer) forget(name topology.ServiceName) result {
 
 // due lists what a decision asks for and can be written now, and counts the slices for which the feed is behind.
 func (w *writer) due(d *plans.Decision) (now []edit, behind int) {
-	return w.awaited.look(d.Record.Name, d.Record.Slices, edits(d))
+	return w.awaited.filter(d.Record.Name, d.Record.Slices, edits(d))
 }
 
 // edits lists what has to be done to the slices of a decided service.

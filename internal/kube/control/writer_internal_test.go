@@ -40,7 +40,7 @@ func (c *counts) Undone(wait time.Duration) { c.waits = append(c.waits, wait) }
 
 func (t *told) Forget(topology.ServiceName) { t.forgotten++ }
 
-func (t *told) Rest() { t.rests++ }
+func (t *told) EndTerm() { t.rests++ }
 
 func newTestReconciler(c *cluster, b *book) (*reconciler, *told) {
 	people := &told{}
@@ -51,7 +51,7 @@ func newTestReconciler(c *cluster, b *book) (*reconciler, *told) {
 // once reconciles shop/web once.
 func once(t *testing.T, r *reconciler) error {
 	t.Helper()
-	_, err := r.Reconcile(t.Context(), web)
+	_, err := r.reconcile(t.Context(), web)
 	return err
 }
 
@@ -142,7 +142,7 @@ func TestARefusalEndsTheTurnAndIsTriedAgain(t *testing.T) {
 			c.refuse["s2"] = refusal
 			r, people := newTestReconciler(c, &book{d})
 			if err := once(t, r); !errors.Is(err, refusal) {
-				t.Errorf("Reconcile: %v, want %v", err, refusal)
+				t.Errorf("reconcile: %v, want %v", err, refusal)
 			}
 			if len(c.patched) > 0 {
 				t.Errorf("%v were patched after a phase that failed", c.patched)
@@ -167,7 +167,7 @@ func TestATurnThatHasBegunIsEnded(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	c.onPatch = stop
 	r, people := newTestReconciler(c, &book{d})
-	if _, err := r.Reconcile(ctx, web); err != nil {
+	if _, err := r.reconcile(ctx, web); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"s1", "s2", "s3"}, c.patched); diff != "" {
@@ -241,7 +241,7 @@ func TestAPatchThatHangsDoesNotHoldUpOtherServices(t *testing.T) {
 		services.Go(func() { _ = r.writer.write(t.Context(), web) })
 		synctest.Wait()
 		c.hang = 0
-		if got := r.writer.write(t.Context(), web); got.written != 1 || time.Since(began) > turnLimit {
+		if got := r.writer.write(t.Context(), web); got.written != 1 || time.Since(began) > slotLimit {
 			t.Errorf("%+v after %v", got, time.Since(began))
 		}
 		services.Wait()

@@ -43,10 +43,10 @@ type Problem struct {
 	Field   string // path within the object, as in spec.ports[0].port; may be empty
 	Message string // what is wrong, and what was done about it where Instead does not say that
 	Source  string // file:line where it stands; empty when the object did not come from a file
-	// Refused tells that this is a wish of the user's which is not followed. Who knows an earlier good value of it keeps
+	// Refused tells that this is a setting of the user's which is not followed. A caller that knows an earlier good value of it keeps
 	// that instead of the default.
 	Refused bool
-	// Instead says what counts in the place of a wish that is refused, as in "the default is taken".
+	// Instead says what counts in the place of a setting that is refused, as in "the default is taken".
 	Instead string
 }
 
@@ -59,7 +59,7 @@ func (p Problem) String() string {
 	return text
 }
 
-// Text gives the problem without its object and source, for who has named them already.
+// Text gives the problem without its object and source, for texts that name them already.
 func (p Problem) Text() string {
 	text := p.Message
 	if p.Field != "" {
@@ -81,14 +81,14 @@ func (p *problems) add(field, format string, args ...any) {
 	p.list = append(p.list, Problem{Object: p.object, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuse reports a wish that is not followed, and what counts instead.
+// refuse reports a setting that is not followed, and what counts instead.
 func (p *problems) refuse(field, instead, format string, args ...any) {
 	p.add(field, format, args...)
 	last := &p.list[len(p.list)-1]
 	last.Refused, last.Instead = true, instead
 }
 
-// What counts in the place of a wish that is refused.
+// What counts in the place of a setting that is refused.
 const (
 	theDefault = "the default is taken"
 	leftOut    = "left out"

@@ -23,7 +23,7 @@ const (
 // Gates switch native modes off, as the feature gates of the same names do in Kubernetes: a Service is then read as if
 // it had never asked for them. The zero value switches nothing off.
 type Gates struct {
-	NoTopologyAwareHints            bool // Auto, whoever asks for it
+	NoTopologyAwareHints            bool // Auto, wherever it is set
 	NoServiceTrafficDistribution    bool // every mode of spec.trafficDistribution
 	NoPreferSameTrafficDistribution bool // its values PreferSameZone and PreferSameNode; PreferClose stays
 }
@@ -121,7 +121,7 @@ func (p *problems) topologyMode(s *corev1.Service) (key, value string, found boo
 	}
 	if found && value != deprecated {
 		p.add(at("metadata.annotations", api.AnnotationTopologyMode),
-			"says %q, but %s says %q and is looked at first", value, api.AnnotationTopologyAwareHints, deprecated)
+			"says %q, but %s says %q and takes precedence", value, api.AnnotationTopologyAwareHints, deprecated)
 	}
 	return api.AnnotationTopologyAwareHints, deprecated, true
 }

@@ -47,8 +47,8 @@ func (p *problems) pod(s *corev1.Service, pod *corev1.Pod, zones Zones) []topolo
 			Conditions: podConditions(s, pod),
 		}
 		// A second address of a pod on an unknown node would report it a second time.
-		strangers := map[string]bool{e.Node: len(endpoints) > 0}
-		p.place("spec.nodeName", &e, zones, strangers)
+		reported := map[string]bool{e.Node: len(endpoints) > 0}
+		p.locate("spec.nodeName", &e, zones, reported)
 		endpoints = append(endpoints, e)
 	}
 	return endpoints

@@ -33,8 +33,8 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []Problem) {
 	if !svc.Headless {
 		svc.ClusterIPs = p.clusterIPs(s)
 	}
-	p.wishes(svc, s.Annotations, o)
-	p.strangers("metadata.labels", s.Labels, []string{api.LabelDistribution})
+	p.settings(svc, s.Annotations, o)
+	p.unknownKeys("metadata.labels", s.Labels, []string{api.LabelDistribution})
 	return svc, p.list
 }
 

@@ -103,7 +103,7 @@ func (p *problems) slice(s *discoveryv1.EndpointSlice, zones Zones) []topology.E
 		return nil
 	}
 	ports := p.slicePorts(s.Ports)
-	strangers := make(map[string]bool)
+	reported := make(map[string]bool)
 	var endpoints []topology.Endpoint
 	for i := range s.Endpoints {
 		field := index("endpoints", i)
@@ -113,7 +113,7 @@ func (p *problems) slice(s *discoveryv1.EndpointSlice, zones Zones) []topology.E
 		}
 		e := p.endpoint(field, &s.Endpoints[i])
 		e.Addr, e.Ports = addr, slices.Clone(ports)
-		p.place(field+".nodeName", &e, zones, strangers)
+		p.locate(field+".nodeName", &e, zones, reported)
 		endpoints = append(endpoints, e)
 	}
 	return endpoints
@@ -201,14 +201,14 @@ func condition(b *bool) topology.Condition {
 	}
 }
 
-// place gives e the zone of its node where it has none, and reports a node that is not known, once for each.
-func (p *problems) place(field string, e *topology.Endpoint, zones Zones, strangers map[string]bool) {
+// locate gives e the zone of its node where it has none, and reports a node that is not known, once for each.
+func (p *problems) locate(field string, e *topology.Endpoint, zones Zones, reported map[string]bool) {
 	if e.Node == "" || len(zones) == 0 {
 		return
 	}
 	z, ok := zones[e.Node]
-	if !ok && !strangers[e.Node] {
-		strangers[e.Node] = true
+	if !ok && !reported[e.Node] {
+		reported[e.Node] = true
 		p.add(field, "there is no node %q", e.Node)
 	}
 	if e.Zone == "" {
@@ -219,17 +219,17 @@ func (p *problems) place(field string, e *topology.Endpoint, zones Zones, strang
 // merge leaves each address and port in one endpoint; see Slices for which.
 func merge(all []topology.Endpoint) []topology.Endpoint {
 	slices.SortStableFunc(all, func(a, b topology.Endpoint) int { return cmp.Compare(rank(&a), rank(&b)) })
-	type place struct {
+	type socket struct {
 		addr netip.Addr
 		port topology.EndpointPort
 	}
-	taken := make(map[place]bool)
+	taken := make(map[socket]bool)
 	known := make(map[netip.Addr]bool)
 	var merged []topology.Endpoint
 	for _, e := range all {
 		var ports []topology.EndpointPort
 		for _, port := range e.Ports {
-			key := place{e.Addr, port}
+			key := socket{e.Addr, port}
 			key.port.AppProtocol = ""
 			if !taken[key] {
 				taken[key] = true

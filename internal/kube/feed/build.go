@@ -162,7 +162,7 @@ func (b *builder) read(r, before *Record) {
 		return
 	}
 	r.Managed = b.convert.ManageAll || r.Asked == convert.AskedByLabel
-	keepWishes(r, before)
+	keepLastGood(r, before)
 	endpoints, problems := convert.Slices(r.Slices, b.zones)
 	r.Problems = append(r.Problems, problems...)
 	r.Service.Endpoints = slices.Clip(endpoints)                                // it was grown by appending, and stays for long

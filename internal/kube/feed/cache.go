@@ -18,8 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CacheOptions make a controller-runtime cache keep of each object only what weir reads of it, and watch only what o
-// asks for. Objects of other kinds lose their managed fields.
+// NewCache makes a cache of what a feed watches. It need not ask the API server which kinds there are, so that it can be
+// made, and started, while that is away.
+func NewCache(config *rest.Config, o Options) (cache.Cache, error) {
+	return cache.New(config, CacheOptions(o))
+}
+
+// CacheOptions make a cache keep of each object only what weir reads of it, and watch only what o asks for.
 func CacheOptions(o Options) cache.Options {
 	o = o.withDefaults()
 	t := newTrimmer()
@@ -28,7 +33,7 @@ func CacheOptions(o Options) cache.Options {
 		nodes.Field = fields.OneTermEqualSelector("metadata.name", o.Node)
 	}
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		Mapper: Kinds(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Node{}:               nodes,
 			&corev1.Service{}:            {Transform: transform(t.service)},
@@ -38,16 +43,13 @@ func CacheOptions(o Options) cache.Options {
 	}
 }
 
-// NewCache makes a cache of nothing but what a feed watches. Unlike the cache of a manager it need not ask the API server
-// which kinds there are, so that it can be made, and started, while that is away.
-func NewCache(config *rest.Config, o Options) (cache.Cache, error) {
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion})
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
-	mapper.Add(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), meta.RESTScopeNamespace)
-	options := CacheOptions(o)
-	options.Mapper = mapper
-	return cache.New(config, options)
+// Kinds knows the kinds that a feed watches.
+func Kinds() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion})
+	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
+	m.Add(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), meta.RESTScopeNamespace)
+	return m
 }
 
 // transform makes an informer trim objects in place before it keeps them. Trimming twice does no harm.

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-lb/weir/internal/latest"
 )
 
-// DefaultDelay is how long changes are gathered: short against the second in which people expect a change to be
+// DefaultDelay is how long changes are gathered: short against the second within which a change should be
 // followed, long against the milliseconds over which the slices of one rollout step arrive.
 const DefaultDelay = 50 * time.Millisecond
 
@@ -34,9 +34,9 @@ type Options struct {
 	Node string
 	// Delay is how long changes are gathered before a state is made of them; 0: 50 ms.
 	Delay time.Duration
-	// Logger is told of problems with nodes and of watches that break; nil: nobody is.
+	// Logger takes problems of nodes and watches that break; nil: none.
 	Logger *slog.Logger
-	// Registerer is given the feed's metrics; nil: they are shown to nobody.
+	// Registerer takes the feed's metrics; nil: they are not exported.
 	Registerer prometheus.Registerer
 }
 
@@ -103,7 +103,7 @@ func New(c cache.Cache, o Options) (*Feed, error) {
 	return f, nil
 }
 
-// Handler makes an informer tell of objects that are there, new or changed, and of those that are gone.
+// Handler calls set for objects that are there, new or changed, and drop for those that are gone.
 func Handler[T any](set, drop func(T)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
@@ -127,12 +127,6 @@ func Handler[T any](set, drop func(T)) toolscache.ResourceEventHandler {
 		},
 	}
 }
-
-// Start is Run under the name that a controller-runtime manager knows.
-func (f *Feed) Start(ctx context.Context) error { return f.Run(ctx) }
-
-// NeedLeaderElection tells a manager that every replica follows the cluster.
-func (*Feed) NeedLeaderElection() bool { return false }
 
 // Run publishes states until ctx is done, and then returns nil. What the API server no longer tells stays as it was.
 func (f *Feed) Run(ctx context.Context) error {

@@ -65,7 +65,7 @@ func TestAFeedThatIsStoppedBeforeItKnowsEndsQuietly(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := f.Start(ctx); err != nil {
+		if err := f.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})

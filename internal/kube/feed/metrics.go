@@ -20,7 +20,7 @@ func newMetrics() *metrics {
 	}
 	return &metrics{
 		updates: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_feed_updates_total", Help: "States that were made of what the API server told.",
+			Name: "weir_feed_updates_total", Help: "States made of changes that the API server sent.",
 		}),
 		services:   gauge("weir_feed_services", "Services of the newest state."),
 		endpoints:  gauge("weir_feed_endpoints", "Endpoints of the newest state, in every condition."),

@@ -22,7 +22,7 @@ type Record struct {
 	Name topology.ServiceName
 	// Object is the Service, trimmed; nil: there is none, and its slices were left behind.
 	Object *corev1.Service
-	// Slices are the EndpointSlices that name the service, trimmed, sorted by name, whoever manages them.
+	// Slices are the EndpointSlices that name the service, trimmed, sorted by name, of all managers.
 	Slices []*discoveryv1.EndpointSlice
 	// Service is what the objects mean: an element of Snapshot.Services. Nil without an Object and for ExternalName.
 	Service *topology.Service
@@ -30,7 +30,7 @@ type Record struct {
 	Asked convert.Asked
 	// Managed tells whether weir writes this service's hints.
 	Managed bool
-	// Problems are what is wrong with the objects. Those that are Refused are wishes in whose place Service has the last
+	// Problems are what is wrong with the objects. Those that are Refused are settings for which Service has the last
 	// good ones.
 	Problems []convert.Problem
 }
@@ -44,7 +44,7 @@ func (s *State) Record(name topology.ServiceName) *Record {
 	return s.Records[i]
 }
 
-// Refused lists the wishes that are not followed.
+// Refused lists the settings that are not followed.
 func (r *Record) Refused() []convert.Problem {
 	var refused []convert.Problem
 	for _, p := range r.Problems {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-lb/weir/internal/kube/convert"
 )
 
-// store holds the objects as the informers last told of them, and what changed since that was last taken. The objects are
+// store holds the objects as the informers last reported them, and what changed since that was last taken. The objects are
 // the informers' own and never written to. It is safe for concurrent use.
 type store struct {
 	changed chan struct{} // has a value when there is something to take
@@ -195,5 +195,5 @@ func ownerOf(slice *discoveryv1.EndpointSlice) (topology.ServiceName, bool) {
 	return topology.ServiceName{Namespace: slice.Namespace, Name: name}, name != ""
 }
 
-// isRepeated tells whether an object is told again, as a resync does.
+// isRepeated tells whether an object is reported again, as by a resync.
 func isRepeated(before, now string) bool { return before == now && now != "" }

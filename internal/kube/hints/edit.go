@@ -26,7 +26,7 @@ type Op struct {
 
 // Edit gives what has to be done to a slice of a decided service, in the order of its endpoints, the mark last.
 //
-// An endpoint that is not ready keeps whatever hints it has while the service is hinted: no consumer looks at them, and
+// An endpoint that is not ready keeps whatever hints it has while the service is hinted: no consumer reads them, and
 // they are remembered for when it is ready again. A service that is not managed loses the hints of slices that carry
 // weir's mark, and no others.
 func Edit(s *discoveryv1.EndpointSlice, d *plans.Decision) []Op {
@@ -68,7 +68,7 @@ func edit(i int, have *discoveryv1.EndpointHints, want topology.Hints) (Op, bool
 }
 
 // says tells whether hints as they stand are those that are wanted, in whatever order. Hints that are there and empty
-// count as different from none: kube-proxy reads both alike, but nobody should have to wonder.
+// count as different from none: kube-proxy reads both alike, but the difference should not raise questions.
 func says(have *discoveryv1.EndpointHints, want topology.Hints) bool {
 	if have == nil {
 		return want.IsZero()

@@ -17,9 +17,9 @@ import (
 // Book holds the newest decision of each service. Update is for one goroutine at a time; Lookup and All are safe for
 // concurrent use, with it and with each other.
 type Book struct {
-	now   func() time.Time
-	world world
-	pages atomic.Pointer[[]*Decision] // sorted by name; neither the list nor what it points at changes
+	now    func() time.Time
+	inputs inputs
+	pages  atomic.Pointer[[]*Decision] // sorted by name; neither the list nor what it points at changes
 }
 
 // NewBook makes an empty book. It asks now when a state is seen.
@@ -45,13 +45,13 @@ func (b *Book) All() []*Decision { return slices.Clone(*b.pages.Load()) }
 // compare orders decisions by the name of their service.
 func (d *Decision) compare(name topology.ServiceName) int { return d.Record.Name.Compare(name) }
 
-// world is what the plans of all services depend on.
-type world struct {
+// inputs are what the plans of all services depend on.
+type inputs struct {
 	survey plan.Survey
 	costs  topology.Costs
 }
 
-func (w *world) equal(o *world) bool {
+func (w *inputs) equal(o *inputs) bool {
 	return w.survey.Nodes == o.survey.Nodes &&
 		slices.Equal(w.survey.Zones, o.survey.Zones) &&
 		slices.Equal(w.survey.WithoutZone, o.survey.WithoutZone) &&
@@ -65,15 +65,15 @@ func (w *world) equal(o *world) bool {
 }
 
 // Update plans what changed in one pass and then publishes all of it at once. It gives the names, sorted, of the services
-// that somebody has to look at again: those that are new or gone, whose record changed, or whose plans now give other
+// that have to be reconciled: those that are new or gone, whose record changed, or whose plans now give other
 // hints or other reasons. Where only numbers changed the decision is a new one and its name is not among them.
 //
 // A service is planned again when its record is another one, or when it is managed and what is known of the nodes or the
 // costs changed. Nodes that come and go without changing that, and changes of other services, cost it nothing.
 func (b *Book) Update(s *feed.State) []topology.ServiceName {
-	w := world{survey: plan.SurveyNodes(s.Snapshot.Nodes), costs: s.Snapshot.Costs}
-	sameWorld := b.world.equal(&w)
-	b.world = w
+	w := inputs{survey: plan.SurveyNodes(s.Snapshot.Nodes), costs: s.Snapshot.Costs}
+	sameInputs := b.inputs.equal(&w)
+	b.inputs = w
 	next := make([]*Decision, len(s.Records))
 	var tasks []task
 	var gone []topology.ServiceName
@@ -86,7 +86,7 @@ func (b *Book) Update(s *feed.State) []topology.ServiceName {
 		if len(rest) > 0 && rest[0].compare(r.Name) == 0 {
 			before, rest = rest[0], rest[1:]
 		}
-		if before != nil && before.Record == r && (sameWorld || !r.Managed) {
+		if before != nil && before.Record == r && (sameInputs || !r.Managed) {
 			next[i] = before
 			continue
 		}
@@ -150,8 +150,8 @@ func decide(s *feed.State, survey plan.Survey, t *task, seen time.Time) *Decisio
 	return d
 }
 
-// remember gives the service with the hints that were planned before on each ready endpoint that carries none: somebody
-// took them off, or nobody wrote them yet. Hints that are there count as they stand, so that everyone who plans this
+// remember gives the service with the hints that were planned before on each ready endpoint that carries none: another
+// writer removed them, or they are not written yet. Hints that are there count as they stand, so that all that plan this
 // service plans from what the API server holds.
 func remember(svc *topology.Service, before *Decision) *topology.Service {
 	if before == nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/weir-lb/weir/api"
 )
 
-// told is what was last written to a Service.
-type told struct {
+// written is what was last written to a Service.
+type written struct {
 	conditions []metav1.Condition
-	version    string // resourceVersion of the Service that was looked at; empty: nothing was written
+	version    string // resourceVersion of the Service that was read; empty: nothing was written
 }
 
-// write applies the conditions where the Service says otherwise. A Service that was looked at already and still says
+// write applies the conditions where the Service says otherwise. A Service that was read already and still says
 // otherwise has not been seen with them yet.
 func (r *Reporter) write(ctx context.Context, s *corev1.Service, m *memory, want []metav1.Condition) error {
 	if r.services == nil {
@@ -29,10 +29,10 @@ func (r *Reporter) write(ctx context.Context, s *corev1.Service, m *memory, want
 	}
 	have := ours(s.Status.Conditions)
 	base := have
-	if m.told.version != "" && m.told.version == s.ResourceVersion {
-		base = m.told.conditions
+	if m.written.version != "" && m.written.version == s.ResourceVersion {
+		base = m.written.conditions
 	}
-	want = settle(want, base, metav1.Time{Time: r.now()})
+	want = complete(want, base, metav1.Time{Time: r.now()})
 	if sameConditions(want, base) {
 		return nil
 	}
@@ -45,12 +45,12 @@ func (r *Reporter) write(ctx context.Context, s *corev1.Service, m *memory, want
 	if err != nil {
 		return fmt.Errorf("write conditions of Service %s/%s: %w", s.Namespace, s.Name, err)
 	}
-	m.told = told{conditions: want, version: s.ResourceVersion}
+	m.written = written{conditions: want, version: s.ResourceVersion}
 	return nil
 }
 
 // isAnother tells whether the API server refused a write because a Service of the same name took the place of the one
-// that was looked at: it then calls the UID immutable.
+// that was read: it then calls the UID immutable.
 func isAnother(err error) bool {
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return ok && cause.Field == "metadata.uid"
@@ -67,12 +67,12 @@ func ours(all []metav1.Condition) []metav1.Condition {
 	return list
 }
 
-// settle fills in what wanted conditions take over from those that are there: the time of the last transition while the
+// complete fills in what wanted conditions take over from those that are there: the time of the last transition while the
 // status is the same, and everything for one that is to stay as it is.
-func settle(want, have []metav1.Condition, now metav1.Time) []metav1.Condition {
-	settled := slices.Clone(want)
-	for i := range settled {
-		c := &settled[i]
+func complete(want, have []metav1.Condition, now metav1.Time) []metav1.Condition {
+	completed := slices.Clone(want)
+	for i := range completed {
+		c := &completed[i]
 		before := meta.FindStatusCondition(have, c.Type)
 		switch {
 		case c.Status == "" && before != nil:
@@ -87,7 +87,7 @@ func settle(want, have []metav1.Condition, now metav1.Time) []metav1.Condition {
 			c.LastTransitionTime = now
 		}
 	}
-	return settled
+	return completed
 }
 
 // sameConditions compares conditions in status and reason. Messages carry numbers, which are refreshed only together with

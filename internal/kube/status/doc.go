@@ -1,4 +1,4 @@
-// Package status tells people what became of their services: conditions and events on the Service, and metrics.
+// Package status publishes what became of services: conditions and events on the Service, and metrics.
 //
 // It says something when something changed, and then once. It decides nothing: what it says is what the plans' reasons
 // and the writer's errors say. Who did not ask for a distribution gets neither conditions nor events about it.

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/feed"
 )
 
@@ -38,12 +39,12 @@ const (
 	textNoLongerManaged = "hints are no longer managed"
 )
 
-// news is an event to be sent. Kubernetes takes events that agree in all but the note for one, so that action tells
+// notice is an event to be sent. Kubernetes takes events that agree in all but the note for one, so that action tells
 // apart what should stay two.
-type news struct{ kind, reason, action, note string }
+type notice struct{ kind, reason, action, note string }
 
-// begin takes what the Service's conditions say for what people know already: who reports may be new, the service is
-// not. A service that asks and has no conditions was never told anything; who does not ask hears of changes only.
+// begin takes what the Service's conditions say as reported already: the process may be new, the Service is not. A Service
+// that chooses a mode and has no conditions was never reported on; for others only changes are reported.
 func (m *memory) begin(r *feed.Record, v verdict, o Outcome) {
 	m.warned = make(map[string]bool)
 	m.asked = len(v.conditions) > 0
@@ -57,7 +58,7 @@ func (m *memory) begin(r *feed.Record, v verdict, o Outcome) {
 	switch {
 	case programmed == nil:
 	case now.Status == "", programmed.Status == now.Status && programmed.Reason == now.Reason,
-		programmed.Reason == reasonHintsUndone: // which says nothing of hints that people do not know
+		programmed.Reason == reasonHintsUndone: // which says nothing new about hints
 		m.families = v.families
 	case programmed.Reason == reasonHinted:
 		for family, s := range v.families {
@@ -80,10 +81,10 @@ func (m *memory) begin(r *feed.Record, v verdict, o Outcome) {
 	}
 }
 
-// news lists what a verdict has that was not told yet, and takes it for told.
-func (m *memory) news(r *feed.Record, v verdict, o Outcome) []news {
-	var list []news
-	speaks := m.asked || len(v.conditions) > 0 // who asked until now hears what became of it
+// notices lists what a verdict has that was not reported yet, and takes it as reported.
+func (m *memory) notices(r *feed.Record, v verdict, o Outcome) []notice {
+	var list []notice
+	speaks := m.asked || len(v.conditions) > 0 // a Service that chose a mode until now gets a last event
 	m.asked = len(v.conditions) > 0
 	for _, family := range topology.Families() {
 		before, now := m.families[family], v.families[family]
@@ -92,19 +93,19 @@ func (m *memory) news(r *feed.Record, v verdict, o Outcome) []news {
 		}
 		m.families[family] = now
 		if speaks && before != now {
-			list = append(list, turn(before, now, v.plans[family], family)...)
+			list = append(list, transition(before, now, v.plans[family], family)...)
 		}
 	}
 	list = append(list, m.alerts(v.warnings)...)
 	return append(list, m.failed(r, o)...)
 }
 
-// turn gives the events of a family that went from one state to another.
-func turn(before, now state, p *plan.Plan, family topology.Family) []news {
-	event := func(kind, reason, why, text string) news {
-		return news{kind, reason, why + family.String(), fmt.Sprintf(textFamily, text, family)}
+// transition gives the events of a family that went from one state to another.
+func transition(before, now state, p *plan.Plan, family topology.Family) []notice {
+	event := func(kind, reason, why, text string) notice {
+		return notice{kind, reason, why + family.String(), fmt.Sprintf(textFamily, text, family)}
 	}
-	var list []news
+	var list []notice
 	wasAuto, wasOther := before.hinted && before.mode == topology.ModeAuto, before.hinted && before.mode != topology.ModeAuto
 	if wasAuto && now.mode != topology.ModeAuto {
 		list = append(list, event(corev1.EventTypeWarning, eventAutoOff, "Unhint", textAutoOff))
@@ -165,22 +166,22 @@ func autoText(p *plan.Plan) string {
 }
 
 // alerts gives the warnings that were not there before.
-func (m *memory) alerts(now []warning) []news {
-	var list []news
+func (m *memory) alerts(now []warning) []notice {
+	var list []notice
 	before := m.warned
 	m.warned = make(map[string]bool, len(now))
 	for _, w := range now {
 		if !before[w.key] {
-			list = append(list, news{corev1.EventTypeWarning, w.reason, w.about, w.note})
+			list = append(list, notice{corev1.EventTypeWarning, w.reason, w.about, w.note})
 		}
 		m.warned[w.key] = true
 	}
 	return list
 }
 
-// failed tells of an error of the API server's, once until it is another one or all is well. That somebody else wrote
+// failed reports an error of the API server, once until it is another one or all is well. That another writer was
 // first is worth a word only where looking again did not help.
-func (m *memory) failed(r *feed.Record, o Outcome) []news {
+func (m *memory) failed(r *feed.Record, o Outcome) []notice {
 	failure := kindOf(o.Err)
 	if failure == none {
 		m.failures = 0
@@ -195,7 +196,7 @@ func (m *memory) failed(r *feed.Record, o Outcome) []news {
 	}
 	m.failure = failure
 	note := fmt.Sprintf(textFailedUpdate, r.Name.Namespace, r.Name.Name, o.Err)
-	return []news{{corev1.EventTypeWarning, eventFailedUpdate, "Write" + string(failure), note}}
+	return []notice{{corev1.EventTypeWarning, eventFailedUpdate, "Write" + string(failure), note}}
 }
 
 // Limits of the Events API, in bytes.
@@ -204,11 +205,17 @@ const (
 	maxAction = 128
 )
 
-func (r *Reporter) send(s *corev1.Service, n news) {
+func (r *Reporter) send(s *corev1.Service, n notice) {
 	r.metrics.events.WithLabelValues(n.reason).Inc()
-	if r.events != nil {
-		r.events.Eventf(s, nil, n.kind, n.reason, cut(n.action, maxAction), "%s", cut(n.note, maxNote))
+	if r.events == nil {
+		return
 	}
+	r.events.Send(events.Event{
+		Regarding: corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Service", Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+		},
+		Type: n.kind, Reason: n.reason, Action: cut(n.action, maxAction), Note: cut(n.note, maxNote),
+	})
 }
 
 // cut shortens text to a number of bytes, at the border of a character.

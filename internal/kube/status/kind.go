@@ -8,14 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// kind is what went wrong with a write, as far as people act on it. It is a metric label and part of what conditions and
+// kind is what went wrong with a write, as far as it decides what to do about it. It is a metric label and part of what conditions and
 // events say.
 type kind string
 
 // The kinds. A write that succeeded has kind none.
 const (
 	none        kind = ""
-	stale       kind = "Stale"     // 409 and 404: somebody else was faster, look again
+	stale       kind = "Stale"     // 409 and 404: another writer was first, read again
 	forbidden   kind = "Forbidden" // 401 and 403
 	invalid     kind = "Invalid"   // 400, 413 and 422: it will be refused again
 	throttled   kind = "Throttled" // 429
@@ -68,7 +68,7 @@ func isNetwork(err error) bool {
 	return errors.As(err, &network)
 }
 
-// lasts tells whether trying again will not help unless somebody does something.
+// lasts tells whether retrying will not help until the cause is removed.
 func (k kind) lasts() bool { return k == forbidden || k == invalid || k == other }
 
 // label is how a metric spells the kind.

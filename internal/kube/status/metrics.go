@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// metrics are what is counted when something happens; census is what is counted when somebody asks. Every label is
+// metrics are what is counted when something happens; collector counts when metrics are gathered. Every label is
 // bounded: modes, kinds of errors and codes of reasons, never the name of an object. What one service comes to is what
 // weir explain tells.
 type metrics struct {
@@ -38,13 +38,13 @@ func newMetrics() *metrics {
 	m := &metrics{
 		changedPerSync: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: upstream + "endpointslices_changed_per_sync",
-			Help: "EndpointSlices written in one look at a service.",
-			// Counts: most looks write nothing or a slice; 5,000 endpoints in slices of 100 are 50, two families of 1,000
+			Help: "EndpointSlices written in one sync of a service.",
+			// Counts: most syncs write nothing or a slice; 5,000 endpoints in slices of 100 are 50, two families of 1,000
 			// slices are more than any cluster has.
 			Buckets: []float64{0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000},
 		}, []string{"topology", "traffic_distribution"}),
 		syncs: counter(upstream+"syncs",
-			"Looks at a service: success, stale (somebody else wrote first) or error.", "result"),
+			"Syncs of a service: success, stale (another writer was first) or error.", "result"),
 		writes: counter("weir_slice_writes_total",
 			"Patches of EndpointSlices, by what the API server answered.", "result"),
 		writeDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -53,7 +53,7 @@ func newMetrics() *metrics {
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30},
 		}),
 		undoings: counter("weir_hints_undone_total",
-			"Times that somebody undid the hints of a service, by whether they were written again at once or later.", "rewrite"),
+			"Times that another writer removed the hints of a service, by whether they were written again at once or later.", "rewrite"),
 		programming: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "weir_hints_programming_duration_seconds",
 			Help: "Time from when a change was seen until all EndpointSlices of the service said the plan.",
@@ -77,7 +77,7 @@ func (m *metrics) collectors() []prometheus.Collector {
 	}
 }
 
-// sync counts one look at a service.
+// sync counts one sync of a service.
 func (m *metrics) sync(mode topology.Mode, o Outcome) {
 	byTopology, distribution := "Disabled", string(mode)
 	if mode == topology.ModeAuto {

@@ -60,7 +60,7 @@ weir_in_zone_share{mode="PreferSameZone"} 0.6666666666666666
 # HELP weir_service_expected_overload Expected overload of the most loaded endpoint of all services of a mode: 0.2 is 20 % above its fair part.
 # TYPE weir_service_expected_overload gauge
 weir_service_expected_overload{mode="PreferSameZone"} 0.6666666666666665
-# HELP weir_service_warnings Services about which there is something to know besides, by what it is: a wish that is not followed, or a plan that cannot be good.
+# HELP weir_service_warnings Services with warnings, by reason: a setting that is not followed, or a plan that cannot be good.
 # TYPE weir_service_warnings gauge
 weir_service_warnings{reason="EndpointsOverloaded"} 1
 weir_service_warnings{reason="ZonesWithoutEndpoints"} 1
@@ -91,7 +91,7 @@ func TestWhoRestsCountsNothingAndForgets(t *testing.T) {
 	s := newStage(t, topology.ModePreferSameZone, 3, 1)
 	s.report(status.Outcome{Slices: 1})
 	s.report(status.Outcome{Slices: 1, Pending: 1}) // behind, when the lease is lost
-	s.reporter.Rest()
+	s.reporter.EndTerm()
 	s.gathers("", "weir_services", "weir_in_zone_share", "endpoint_slice_controller_services_count_by_traffic_distribution")
 
 	s.now = s.now.Add(time.Hour)
@@ -120,7 +120,7 @@ func TestSyncsAndWritesAreCounted(t *testing.T) {
 	s.reporter.Wrote(3*time.Millisecond, conflict)
 	s.reporter.Wrote(3*time.Millisecond, errors.Join(conflict, apierrors.NewForbidden(endpointSlices(), "web-1", nil)))
 	s.gathers(`
-# HELP endpoint_slice_controller_endpointslices_changed_per_sync EndpointSlices written in one look at a service.
+# HELP endpoint_slice_controller_endpointslices_changed_per_sync EndpointSlices written in one sync of a service.
 # TYPE endpoint_slice_controller_endpointslices_changed_per_sync histogram
 endpoint_slice_controller_endpointslices_changed_per_sync_bucket{topology="Auto",traffic_distribution="",le="0"} 1
 endpoint_slice_controller_endpointslices_changed_per_sync_bucket{topology="Auto",traffic_distribution="",le="1"} 2
@@ -137,7 +137,7 @@ endpoint_slice_controller_endpointslices_changed_per_sync_bucket{topology="Auto"
 endpoint_slice_controller_endpointslices_changed_per_sync_bucket{topology="Auto",traffic_distribution="",le="+Inf"} 3
 endpoint_slice_controller_endpointslices_changed_per_sync_sum{topology="Auto",traffic_distribution=""} 3
 endpoint_slice_controller_endpointslices_changed_per_sync_count{topology="Auto",traffic_distribution=""} 3
-# HELP endpoint_slice_controller_syncs Looks at a service: success, stale (somebody else wrote first) or error.
+# HELP endpoint_slice_controller_syncs Syncs of a service: success, stale (another writer was first) or error.
 # TYPE endpoint_slice_controller_syncs counter
 endpoint_slice_controller_syncs{result="error"} 1
 endpoint_slice_controller_syncs{result="stale"} 1
@@ -173,7 +173,7 @@ func TestHintsThatAreUndoneAreCounted(t *testing.T) {
 		s.reporter.Undone(wait)
 	}
 	s.gathers(`
-# HELP weir_hints_undone_total Times that somebody undid the hints of a service, by whether they were written again at once or later.
+# HELP weir_hints_undone_total Times that another writer removed the hints of a service, by whether they were written again at once or later.
 # TYPE weir_hints_undone_total counter
 weir_hints_undone_total{rewrite="at_once"} 2
 weir_hints_undone_total{rewrite="delayed"} 1
@@ -224,7 +224,7 @@ func TestAWishThatIsNotFollowedIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	const head = `
-# HELP weir_service_warnings Services about which there is something to know besides, by what it is: a wish that is not followed, or a plan that cannot be good.
+# HELP weir_service_warnings Services with warnings, by reason: a setting that is not followed, or a plan that cannot be good.
 # TYPE weir_service_warnings gauge
 `
 	s.gathers(head+`weir_service_warnings{reason="BadOverloadLimit"} 1

@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/plans"
 )
 
@@ -22,35 +22,38 @@ type Options struct {
 	// Services is where conditions are written. Nil: none are, as in a dry run.
 	Services corev1client.ServicesGetter
 	// Events takes the events. Nil: none are sent.
-	Events events.EventRecorder
+	Events EventSink
 	// Decisions gives all decisions when metrics are gathered, as (*plans.Book).All does. Nil: the services are not counted.
 	Decisions func() []*plans.Decision
-	// Registerer takes the metrics. Nil: they are kept for nobody.
+	// Registerer takes the metrics. Nil: they are not exported.
 	Registerer prometheus.Registerer
 	// Now tells the time, by the same clock as Decision.Changed. Nil: time.Now.
 	Now func() time.Time
 }
+
+// EventSink takes events, as an events.Recorder does.
+type EventSink interface{ Send(e events.Event) }
 
 // Outcome is what became of one decision.
 type Outcome struct {
 	Slices  int   // EndpointSlices of the service
 	Pending int   // those that do not say the plan yet
 	Written int   // those that were written this time
-	Undone  bool  // somebody keeps undoing what is written, so that it is written less and less often
+	Undone  bool  // another writer keeps removing what is written, so that it is written less and less often
 	Err     error // why some are pending; nil when nothing went wrong
 }
 
 // done tells whether the slices say the plan.
 func (o Outcome) done() bool { return o.Pending == 0 && o.Err == nil }
 
-// Reporter tells people what became of their services. It is safe for concurrent use for different services; reports of
+// Reporter publishes what became of services. It is safe for concurrent use for different services; reports of
 // one service come one after the other. Of several replicas only one reports: the leader.
 type Reporter struct {
-	services corev1client.ServicesGetter
-	events   events.EventRecorder
-	now      func() time.Time
-	metrics  *metrics
-	census   *census
+	services  corev1client.ServicesGetter
+	events    EventSink
+	now       func() time.Time
+	metrics   *metrics
+	collector *collector
 
 	mu       sync.Mutex
 	memories map[topology.ServiceName]*memory
@@ -63,19 +66,19 @@ type memory struct {
 	warned   map[string]bool // by key
 	asked    bool            // whether it asked for a distribution
 
-	failure  kind      // the kind of the last error that was told; none when all is well
+	failure  kind      // the kind of the last error that was reported; none when all is well
 	failures int       // reports in a row with an error
 	late     time.Time // when the slices were first seen not to say the plan; zero: they say it
 	changed  time.Time // when the change that they do not say was seen
 
-	told told // the conditions as they were last written
+	written written // the conditions as they were last written
 }
 
 // New makes a Reporter and registers its metrics.
 func New(o Options) (*Reporter, error) {
 	r := &Reporter{
 		services: o.Services, events: o.Events, now: o.Now,
-		metrics: newMetrics(), census: newCensus(o.Decisions), memories: make(map[topology.ServiceName]*memory),
+		metrics: newMetrics(), collector: newCollector(o.Decisions), memories: make(map[topology.ServiceName]*memory),
 	}
 	if r.now == nil {
 		r.now = time.Now
@@ -83,7 +86,7 @@ func New(o Options) (*Reporter, error) {
 	if o.Registerer == nil {
 		return r, nil
 	}
-	for _, c := range append(r.metrics.collectors(), r.census) {
+	for _, c := range append(r.metrics.collectors(), r.collector) {
 		if err := o.Registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics of the controller: %w", err)
 		}
@@ -96,7 +99,7 @@ func New(o Options) (*Reporter, error) {
 //
 // Errors: when the conditions could not be written. They are written at the next report.
 func (r *Reporter) Report(ctx context.Context, d *plans.Decision, o Outcome) error {
-	r.census.open()
+	r.collector.open()
 	if d.Record.Managed {
 		r.metrics.sync(modeOf(d), o)
 	}
@@ -112,7 +115,7 @@ func (r *Reporter) Report(ctx context.Context, d *plans.Decision, o Outcome) err
 	if first {
 		m.begin(d.Record, v, o)
 	}
-	for _, n := range m.news(d.Record, v, o) {
+	for _, n := range m.notices(d.Record, v, o) {
 		r.send(d.Record.Object, n)
 	}
 	return r.write(ctx, d.Record.Object, m, v.conditions)
@@ -121,7 +124,7 @@ func (r *Reporter) Report(ctx context.Context, d *plans.Decision, o Outcome) err
 // Wrote counts one patch of an EndpointSlice.
 func (r *Reporter) Wrote(took time.Duration, err error) { r.metrics.wrote(took, err) }
 
-// Undone counts that somebody undid the hints of a service, which are written again after wait.
+// Undone counts that another writer removed the hints of a service, which are written again after wait.
 func (r *Reporter) Undone(wait time.Duration) { r.metrics.undone(wait) }
 
 // Forget drops what is remembered of a service that is gone.
@@ -131,10 +134,10 @@ func (r *Reporter) Forget(name topology.ServiceName) {
 	delete(r.memories, name)
 }
 
-// Rest ends a term: another replica may report from now on. Everything that is remembered is dropped, for what the Services
+// EndTerm ends a term: another replica may report from now on. Everything that is remembered is dropped, for what the Services
 // say is newer by the next report, and no services are counted until then. No Report may run meanwhile.
-func (r *Reporter) Rest() {
-	r.census.close()
+func (r *Reporter) EndTerm() {
+	r.collector.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.memories)
@@ -164,11 +167,11 @@ func (r *Reporter) recall(d *plans.Decision, o Outcome) (*memory, bool) {
 }
 
 // patience is how long slices may fail to say the plan, for reasons that pass, before the condition says so: each
-// change of the endpoints would show otherwise, and that somebody else wrote first is no news.
+// change of the endpoints would show otherwise, and a conflict with another writer is no failure.
 const patience = 30 * time.Second
 
-// time gives how long the slices have not said the plan, and counts how long it took once they do, unless somebody keeps
-// undoing what is written: the time is that of the damping then, and not of the work.
+// time gives how long the slices have not said the plan, and counts how long it took once they do, unless another writer keeps
+// removing what is written: the time is that of the damping then, and not of the work.
 func (r *Reporter) time(m *memory, d *plans.Decision, o Outcome) time.Duration {
 	now := r.now()
 	if !o.done() {
@@ -188,7 +191,7 @@ func (r *Reporter) time(m *memory, d *plans.Decision, o Outcome) time.Duration {
 	return 0
 }
 
-// asked tells whether the service, not only its operator, wants to be told.
+// asked tells whether the Service itself chose a mode, so that conditions are written to it.
 func asked(d *plans.Decision) bool { return d.Record.Asked != convert.AskedByNothing }
 
 func modeOf(d *plans.Decision) topology.Mode {

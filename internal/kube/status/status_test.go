@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/plans"
 	"github.com/weir-lb/weir/internal/kube/status"
@@ -89,15 +90,13 @@ func slice(family discoveryv1.AddressType, ready ...int) *discoveryv1.EndpointSl
 	return made
 }
 
-// Eventf keeps an event as text.
-//
-//nolint:revive // argument-limit: events.EventRecorder has it so.
-func (s *stage) Eventf(regarding, _ runtime.Object, kind, reason, action, note string, args ...any) {
+// Send keeps an event as text.
+func (s *stage) Send(e events.Event) {
 	s.t.Helper()
-	if svc, ok := regarding.(*corev1.Service); !ok || svc.Name != "web" || action == "" || len(action) > 128 {
-		s.t.Errorf("event %s regards %v with action %q", reason, regarding, action)
+	if r := e.Regarding; r.Kind != "Service" || r.Name != "web" || r.UID != s.service.UID || e.Action == "" || len(e.Action) > 128 {
+		s.t.Errorf("event %s regards %v with action %q", e.Reason, r, e.Action)
 	}
-	s.sent = append(s.sent, fmt.Sprintf("%s %s %s", kind, reason, fmt.Sprintf(note, args...)))
+	s.sent = append(s.sent, e.Type+" "+e.Reason+" "+e.Note)
 }
 
 // restart is another process with the same objects: what was said is known from them alone.

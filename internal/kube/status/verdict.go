@@ -56,7 +56,7 @@ type state struct {
 	code   reason.Code // why there are no hints; empty when there are
 }
 
-// warning is something that a person should know besides. It was told when one with its key was.
+// warning is a problem to be reported once for each key.
 type warning struct{ reason, about, note, key string }
 
 // judge sums up a decision and what became of it; late is for how long the slices have not said the plan.
@@ -166,7 +166,7 @@ func isNativeMode(field string) bool {
 		strings.HasSuffix(field, "["+api.AnnotationTopologyAwareHints+"]")
 }
 
-// refusal gives the reason for a wish that is not followed.
+// refusal gives the reason for a setting that is not followed.
 func refusal(p convert.Problem) string {
 	is := func(key string) bool { return strings.HasSuffix(p.Field, "["+key+"]") }
 	switch {
@@ -216,7 +216,7 @@ func program(d *plans.Decision, o Outcome, late time.Duration) metav1.Condition 
 	failure := kindOf(o.Err)
 	why, message, ok := planned(d)
 	switch {
-	case failure.lasts() || failure != none && late >= patience && !o.Undone: // who undoes hints is in the way of writes, too
+	case failure.lasts() || failure != none && late >= patience && !o.Undone: // a writer that removes hints causes conflicts, too
 		c.Reason = reasonWriteRefused
 		c.Message = fmt.Sprintf("%s: %d of %d EndpointSlices do not say the plan: %v", failure, o.Pending, o.Slices, o.Err)
 	case !ok:

@@ -21,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/weir-lb/weir/internal/patience"
@@ -41,8 +43,8 @@ func (c *clock) set(now time.Time)       { c.now.Store(&now) }
 func (c *clock) read() time.Time         { return *c.now.Load() }
 func (c *clock) forward(d time.Duration) { c.set(c.read().Add(d)) }
 
-// scene is a replica of the controller as far as certificates go, and the API server's objects.
-type scene struct {
+// fixture is a replica of the controller as far as certificates go, and the API server's objects.
+type fixture struct {
 	*testing.T
 	client   *fake.Clientset
 	clock    *clock
@@ -51,9 +53,9 @@ type scene struct {
 	keeper   *keeper
 }
 
-func newScene(t *testing.T, o Options) *scene {
+func newFixture(t *testing.T, o Options) *fixture {
 	t.Helper()
-	s := &scene{T: t, clock: newClock()}
+	s := &fixture{T: t, clock: newClock()}
 	s.client = fake.NewClientset(&admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: DefaultConfiguration, ResourceVersion: "1"},
 		Webhooks:   []admissionregistrationv1.MutatingWebhook{{Name: "hints.weir.dev"}, {Name: "more.weir.dev"}},
@@ -68,13 +70,35 @@ func newScene(t *testing.T, o Options) *scene {
 		t.Fatal(err)
 	}
 	s.options = &o
-	s.follower = newFollower(s.client, s.options, m)
-	s.keeper = newKeeper(s.client, s.options, s.follower.changed)
+	s.follower = newFollower(clients{plainSecrets{s.client.CoreV1()}, plainConfigurations{s.client.AdmissionregistrationV1()}}, s.options, m)
+	s.keeper = newKeeper(s.follower.clients, s.options, s.follower.changed)
 	return s
 }
 
+// The fake API server cannot begin a watch with what is there, and the interfaces for one kind do not say so.
+type (
+	plainSecrets        struct{ corev1client.SecretsGetter }
+	plainSecret         struct{ corev1client.SecretInterface }
+	plainConfigurations struct {
+		admissionv1client.MutatingWebhookConfigurationsGetter
+	}
+	plainConfiguration struct {
+		admissionv1client.MutatingWebhookConfigurationInterface
+	}
+)
+
+func (p plainSecrets) Secrets(namespace string) corev1client.SecretInterface {
+	return plainSecret{p.SecretsGetter.Secrets(namespace)}
+}
+func (plainSecret) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (p plainConfigurations) MutatingWebhookConfigurations() admissionv1client.MutatingWebhookConfigurationInterface {
+	return plainConfiguration{p.MutatingWebhookConfigurationsGetter.MutatingWebhookConfigurations()}
+}
+func (plainConfiguration) IsWatchListSemanticsUnSupported() bool { return true }
+
 // keep looks once, and the follower sees what came of it.
-func (s *scene) keep() time.Duration {
+func (s *fixture) keep() time.Duration {
 	s.Helper()
 	next, err := s.keeper.keep(s.Context())
 	if err != nil {
@@ -84,7 +108,7 @@ func (s *scene) keep() time.Duration {
 	return next
 }
 
-func (s *scene) secret() *corev1.Secret {
+func (s *fixture) secret() *corev1.Secret {
 	s.Helper()
 	secret, err := s.client.CoreV1().Secrets(DefaultNamespace).Get(s.Context(), DefaultSecret, metav1.GetOptions{})
 	if err != nil {
@@ -93,7 +117,7 @@ func (s *scene) secret() *corev1.Secret {
 	return secret
 }
 
-func (s *scene) put(secret *corev1.Secret) {
+func (s *fixture) put(secret *corev1.Secret) {
 	s.Helper()
 	if _, err := s.client.CoreV1().Secrets(DefaultNamespace).Update(s.Context(), secret, metav1.UpdateOptions{}); err != nil {
 		s.Fatal(err)
@@ -101,7 +125,7 @@ func (s *scene) put(secret *corev1.Secret) {
 }
 
 // bundle is what each of the configuration's webhooks is to be trusted by.
-func (s *scene) bundle() []byte {
+func (s *fixture) bundle() []byte {
 	s.Helper()
 	c, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(s.Context(), DefaultConfiguration, metav1.GetOptions{})
 	if err != nil {
@@ -114,7 +138,7 @@ func (s *scene) bundle() []byte {
 }
 
 // trusts tells why a client that trusts the bundle would refuse what is served now; nil if it would not.
-func (s *scene) trusts(bundle []byte) error {
+func (s *fixture) trusts(bundle []byte) error {
 	s.Helper()
 	c, err := s.follower.certificate(nil)
 	if err != nil {
@@ -127,7 +151,7 @@ func (s *scene) trusts(bundle []byte) error {
 }
 
 // writes counts the writes to the API server.
-func (s *scene) writes() int {
+func (s *fixture) writes() int {
 	n := 0
 	for _, a := range s.client.Actions() {
 		if slices.Contains([]string{"create", "update", "patch", "delete"}, a.GetVerb()) {
@@ -138,7 +162,7 @@ func (s *scene) writes() int {
 }
 
 func TestCertificatesAreMadeOnceAndPublished(t *testing.T) {
-	s := newScene(t, Options{Names: []string{"localhost"}})
+	s := newFixture(t, Options{Names: []string{"localhost"}})
 	s.keep()
 	if err := s.trusts(s.bundle()); err != nil {
 		t.Errorf("want what is served trusted: %v", err)
@@ -150,8 +174,8 @@ func TestCertificatesAreMadeOnceAndPublished(t *testing.T) {
 		t.Errorf("want a Secret of type %s, got %s", corev1.SecretTypeTLS, secret.Type)
 	}
 	before := s.writes()
-	if next := s.keep(); next != lookAgain {
-		t.Errorf("want nothing to do for %s, got %s", lookAgain, next)
+	if next := s.keep(); next != recheckInterval {
+		t.Errorf("want nothing to do for %s, got %s", recheckInterval, next)
 	}
 	if after := s.writes(); before != 2 || after != before {
 		t.Errorf("want two writes, and no more for a second look: got %d, then %d", before, after)
@@ -160,7 +184,7 @@ func TestCertificatesAreMadeOnceAndPublished(t *testing.T) {
 
 func TestNoCallIsRefusedWhileCertificatesAreRotated(t *testing.T) {
 	const day = 24 * time.Hour
-	s := newScene(t, Options{Validity: 30 * day, CAValidity: 90 * day})
+	s := newFixture(t, Options{Validity: 30 * day, CAValidity: 90 * day})
 	s.keep()
 	certificates, authorities := make(map[string]bool), make(map[string]bool)
 	for range 30 {
@@ -175,7 +199,7 @@ func TestNoCallIsRefusedWhileCertificatesAreRotated(t *testing.T) {
 				t.Fatalf("at %s: a client that trusts the newest bundle refuses: %v", s.clock.read(), err)
 			}
 			trusted = s.bundle()
-			s.clock.forward(min(next, lookAgain))
+			s.clock.forward(min(next, recheckInterval))
 			next = s.keep()
 		}
 		c, _ := s.follower.certificate(nil)
@@ -191,29 +215,29 @@ func TestNoCallIsRefusedWhileCertificatesAreRotated(t *testing.T) {
 }
 
 func TestASecretThatIsBrokenIsReplaced(t *testing.T) {
-	other := newScene(t, Options{})
+	other := newFixture(t, Options{})
 	other.keep()
-	for name, breakIt := range map[string]func(s *scene, data map[string][]byte){
-		"empty":           func(_ *scene, data map[string][]byte) { clear(data) },
-		"no certificate":  func(_ *scene, data map[string][]byte) { delete(data, "tls.crt") },
-		"no key":          func(_ *scene, data map[string][]byte) { delete(data, "tls.key") },
-		"garbage for all": func(_ *scene, data map[string][]byte) { fill(data, "garbage") },
-		"garbage in PEM for all": func(_ *scene, data map[string][]byte) {
+	for name, breakIt := range map[string]func(s *fixture, data map[string][]byte){
+		"empty":           func(_ *fixture, data map[string][]byte) { clear(data) },
+		"no certificate":  func(_ *fixture, data map[string][]byte) { delete(data, "tls.crt") },
+		"no key":          func(_ *fixture, data map[string][]byte) { delete(data, "tls.key") },
+		"garbage for all": func(_ *fixture, data map[string][]byte) { fill(data, "garbage") },
+		"garbage in PEM for all": func(_ *fixture, data map[string][]byte) {
 			fill(data, "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n")
 		},
-		"another's key": func(_ *scene, data map[string][]byte) { data["tls.key"] = other.secret().Data["tls.key"] },
-		"another's certificate": func(_ *scene, data map[string][]byte) {
+		"another's key": func(_ *fixture, data map[string][]byte) { data["tls.key"] = other.secret().Data["tls.key"] },
+		"another's certificate": func(_ *fixture, data map[string][]byte) {
 			data["tls.crt"], data["tls.key"] = other.secret().Data["tls.crt"], other.secret().Data["tls.key"]
 		},
-		"another's authority":       func(_ *scene, data map[string][]byte) { data["ca.crt"] = other.secret().Data["ca.crt"] },
-		"no authority":              func(_ *scene, data map[string][]byte) { delete(data, "ca.crt") },
-		"no key of the authority":   func(_ *scene, data map[string][]byte) { delete(data, "ca.key") },
-		"a certificate of the past": func(s *scene, _ map[string][]byte) { s.clock.forward(91 * 24 * time.Hour) },
-		"an authority of the past":  func(s *scene, _ map[string][]byte) { s.clock.forward(11 * 365 * 24 * time.Hour) },
+		"another's authority":       func(_ *fixture, data map[string][]byte) { data["ca.crt"] = other.secret().Data["ca.crt"] },
+		"no authority":              func(_ *fixture, data map[string][]byte) { delete(data, "ca.crt") },
+		"no key of the authority":   func(_ *fixture, data map[string][]byte) { delete(data, "ca.key") },
+		"a certificate of the past": func(s *fixture, _ map[string][]byte) { s.clock.forward(91 * 24 * time.Hour) },
+		"an authority of the past":  func(s *fixture, _ map[string][]byte) { s.clock.forward(11 * 365 * 24 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, Options{})
+			s := newFixture(t, Options{})
 			s.keep()
 			secret := s.secret().DeepCopy()
 			breakIt(s, secret.Data)
@@ -238,7 +262,7 @@ func fill(data map[string][]byte, with string) {
 }
 
 func TestOthersBundleIsReplacedAndNoConfigurationIsFine(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	s.keep()
 	configurations := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	c, err := configurations.Get(t.Context(), DefaultConfiguration, metav1.GetOptions{})
@@ -260,7 +284,7 @@ func TestOthersBundleIsReplacedAndNoConfigurationIsFine(t *testing.T) {
 }
 
 func TestARefusedWriteIsAnErrorAndPublishesNothing(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	conflict := apierrors.NewConflict(corev1.Resource("secrets"), DefaultSecret, errors.New("somebody was faster"))
 	s.client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflict })
 	if _, err := s.keeper.keep(t.Context()); !apierrors.IsConflict(err) {
@@ -272,13 +296,13 @@ func TestARefusedWriteIsAnErrorAndPublishesNothing(t *testing.T) {
 }
 
 func TestTheKeeperMendsTheSecretAndTriesAgainAfterErrors(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	var refusals atomic.Int32
 	s.client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refusals.Add(1) <= 2, nil, apierrors.NewForbidden(corev1.Resource("secrets"), DefaultSecret, errors.New("not yet"))
 	})
-	run(t, s.follower.Start)
-	run(t, s.keeper.Start)
+	run(t, s.follower.run)
+	run(t, s.keeper.run)
 	patience.Until(t, "a certificate is served and trusted", func() bool { return s.trusts(s.bundle()) == nil })
 	if n := refusals.Load(); n != 3 {
 		t.Errorf("want two refusals and a third try, got %d", n)
@@ -311,7 +335,7 @@ func run(t *testing.T, start func(context.Context) error) {
 }
 
 func TestAFollowerKeepsItsCertificateWhenTheSecretIsOfNoUse(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	s.keep()
 	want, _ := s.follower.certificate(nil)
 	broken := s.secret().DeepCopy()
@@ -326,28 +350,28 @@ func TestAFollowerKeepsItsCertificateWhenTheSecretIsOfNoUse(t *testing.T) {
 }
 
 func TestTheServerIsReadyWhileItListensWithAValidCertificate(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	web := &server{address: "127.0.0.1:0", handler: http.NotFoundHandler(), certificate: s.follower.certificate, now: s.clock.read, logger: s.options.Logger}
-	if err := web.check(nil); err == nil {
+	if err := web.check(); err == nil {
 		t.Error("want it not ready before it listens")
 	}
-	run(t, web.Start)
+	run(t, web.run)
 	patience.Until(t, "it listens", func() bool { return web.bound.Load() != nil })
-	if err := web.check(nil); !errors.Is(err, errNoCertificate) {
+	if err := web.check(); !errors.Is(err, errNoCertificate) {
 		t.Errorf("want it not ready without a certificate, got %v", err)
 	}
 	s.keep()
-	if err := web.check(nil); err != nil {
+	if err := web.check(); err != nil {
 		t.Errorf("want it ready, got %v", err)
 	}
 	s.clock.forward(91 * 24 * time.Hour)
-	if err := web.check(nil); err == nil {
+	if err := web.check(); err == nil {
 		t.Error("want it not ready with a certificate that has ended")
 	}
 }
 
 func TestTheServerSpeaksNewTLSAndHTTP1AndFinishesWhatItHasBegun(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	s.keep()
 	begun, finish := make(chan struct{}), make(chan struct{})
 	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -359,7 +383,7 @@ func TestTheServerSpeaksNewTLSAndHTTP1AndFinishesWhatItHasBegun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- web.Start(ctx) }()
+	go func() { ended <- web.run(ctx) }()
 	patience.Until(t, "it listens", func() bool { return web.bound.Load() != nil })
 	address := (*web.bound.Load()).String()
 
@@ -408,7 +432,7 @@ func TestTheServerSpeaksNewTLSAndHTTP1AndFinishesWhatItHasBegun(t *testing.T) {
 }
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
-	for _, o := range []Options{{Validity: -1}, {Settle: -1}, {Validity: time.Hour, CAValidity: 2 * time.Hour}} {
+	for _, o := range []Options{{Validity: -1}, {PublishDelay: -1}, {Validity: time.Hour, CAValidity: 2 * time.Hour}} {
 		if _, err := o.complete(); err == nil {
 			t.Errorf("want %+v refused", o)
 		}

@@ -12,18 +12,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
 // errNoCertificate is what a handshake ends with before the first certificate is there.
 var errNoCertificate = errors.New("the webhook has no certificate yet")
 
-// follower holds the certificate of the Secret in memory, on every replica, as soon as the API server tells of it: no
+// follower holds the certificate of the Secret in memory, on every replica, as soon as the API server sends it: no
 // volume, no kubelet in between, no restart. It writes nothing. It is safe for concurrent use.
 type follower struct {
-	client  kubernetes.Interface
+	clients clients
 	options *Options
 	metrics *metrics
 	current atomic.Pointer[tls.Certificate]
@@ -31,25 +31,18 @@ type follower struct {
 	changed chan struct{}
 }
 
-func newFollower(client kubernetes.Interface, o *Options, m *metrics) *follower {
-	return &follower{client: client, options: o, metrics: m, changed: make(chan struct{}, 1)}
+func newFollower(c clients, o *Options, m *metrics) *follower {
+	return &follower{clients: c, options: o, metrics: m, changed: make(chan struct{}, 1)}
 }
 
-// NeedLeaderElection says that every replica follows.
-func (f *follower) NeedLeaderElection() bool { return false }
-
-// Start follows the Secret until ctx ends.
-func (f *follower) Start(ctx context.Context) error {
-	informer := coreinformers.NewFilteredSecretInformer(f.client, f.options.Namespace, 0, nil, named(f.options.Secret))
-	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+// run follows the Secret until ctx ends.
+func (f *follower) run(ctx context.Context) error {
+	secret := object[*corev1.SecretList]{f.options.Secret, f.clients.secrets.Secrets(f.options.Namespace), new(corev1.Secret)}
+	follow(ctx, secret, toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    f.see,
 		UpdateFunc: func(_, object any) { f.see(object) },
-		DeleteFunc: func(any) { poke(f.changed) },
+		DeleteFunc: func(any) { signal(f.changed) },
 	})
-	if err != nil {
-		return fmt.Errorf("watch the webhook's Secret: %w", err)
-	}
-	informer.RunWithContext(ctx)
 	return nil
 }
 
@@ -59,7 +52,7 @@ func (f *follower) see(object any) {
 	if !ok || secret.Name != f.options.Secret {
 		return
 	}
-	defer poke(f.changed)
+	defer signal(f.changed)
 	c, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err == nil && !c.Leaf.NotAfter.After(f.options.Now()) {
 		err = fmt.Errorf("it has ended at %s", c.Leaf.NotAfter.Format(time.RFC3339))
@@ -84,15 +77,40 @@ func (f *follower) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errNoCertificate
 }
 
-// named asks for one object by name, which a role can allow by name.
-func named(name string) func(*metav1.ListOptions) {
-	return func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	}
+// listWatcher is a client of one kind of objects.
+type listWatcher[L runtime.Object] interface {
+	List(ctx context.Context, o metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// poke leaves a sign, unless there is one.
-func poke(sign chan<- struct{}) {
+// object is one object to follow, with the client of its kind and a value of its type.
+type object[L runtime.Object] struct {
+	name   string
+	client listWatcher[L]
+	kind   runtime.Object
+}
+
+// follow calls a handler for one object, asked for by name, which a role can allow by name, until ctx ends.
+func follow[L runtime.Object](ctx context.Context, o object[L], h toolscache.ResourceEventHandler) {
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.name).String()
+	_, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		ListerWatcher: toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
+				list.FieldSelector = selector
+				return o.client.List(ctx, list)
+			},
+			WatchFuncWithContext: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
+				list.FieldSelector = selector
+				return o.client.Watch(ctx, list)
+			},
+		}, o.client),
+		ObjectType: o.kind, Handler: h,
+	})
+	informer.RunWithContext(ctx)
+}
+
+// signal leaves a sign, unless there is one.
+func signal(sign chan<- struct{}) {
 	select {
 	case sign <- struct{}{}:
 	default:

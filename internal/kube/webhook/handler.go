@@ -25,7 +25,7 @@ const (
 	bodyLimit = 7 << 20
 	// keepLimit is the largest buffer that is kept for the next request: a slice of 1,000 endpoints, twice.
 	keepLimit = 1 << 20
-	// largeBudget bounds what all bodies above keepLimit, or of unknown size, may take at once: anybody in the cluster can
+	// largeBudget bounds what all bodies above keepLimit, or of unknown size, may take at once: any pod in the cluster can
 	// reach the port, and the memory has to last for the plans. Reviews of common slices never need any of it.
 	largeBudget = 128 << 20
 )
@@ -42,7 +42,7 @@ type handler struct {
 // what it asks for, whatever it is; and anything else, be it never so small a mistake, with 400; large bodies that come too
 // many at once with 503.
 //
-// The incoming object alone decides: a dry run is like any other, and an old object is not looked at.
+// The incoming object alone decides: a dry run is like any other, and an old object is not read.
 func newHandler(d Decisions, m *metrics) *handler {
 	return &handler{
 		decisions: d, metrics: m, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},

@@ -9,13 +9,12 @@ import (
 	"sync"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
-	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/weir-lb/weir/api"
@@ -23,44 +22,42 @@ import (
 )
 
 const (
-	// lookAgain is how long the keeper trusts that it would have been told of a change.
-	lookAgain = time.Hour
-	// pauseBetween keeps the keeper from racing with somebody else who writes the same fields.
+	// recheckInterval is how long the keeper relies on its watches to report changes.
+	recheckInterval = time.Hour
+	// pauseBetween keeps the keeper from racing with another writer of the same fields.
 	pauseBetween = time.Second
-	// timeLimit is for one look with its writes: four calls and two keys.
+	// timeLimit is for one check with its writes: four calls and two keys.
 	timeLimit = 30 * time.Second
 )
 
 // keeper makes the certificates, keeps them in the Secret, and gives their authorities to the webhook configuration. It
-// runs where the manager leads; where two do for a moment, the second write is refused as a conflict.
+// runs on the leader; where two do for a moment, the second write is refused as a conflict.
 type keeper struct {
-	client  kubernetes.Interface
+	clients clients
 	options *Options
 	issuer  *issuer
 	changed chan struct{}
 }
 
-// newKeeper makes a keeper that looks again whenever changed has an element.
-func newKeeper(client kubernetes.Interface, o *Options, changed chan struct{}) *keeper {
-	return &keeper{client: client, options: o, issuer: newIssuer(o), changed: changed}
+// newKeeper makes a keeper that checks again whenever changed has an element.
+func newKeeper(c clients, o *Options, changed chan struct{}) *keeper {
+	return &keeper{clients: c, options: o, issuer: newIssuer(o), changed: changed}
 }
 
-// NeedLeaderElection says that the leader alone writes.
-func (k *keeper) NeedLeaderElection() bool { return true }
-
-// Start keeps the certificates until ctx ends. What goes wrong is tried again, later each time.
-func (k *keeper) Start(ctx context.Context) error {
-	informer := admissioninformers.NewFilteredMutatingWebhookConfigurationInformer(k.client, 0, nil, named(k.options.Configuration))
-	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { poke(k.changed) },
-		UpdateFunc: func(_, _ any) { poke(k.changed) },
-	})
-	if err != nil {
-		return fmt.Errorf("watch the webhook configuration: %w", err)
-	}
+// run keeps the certificates until ctx ends. What goes wrong is tried again, later each time.
+func (k *keeper) run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	watching.Go(func() { informer.RunWithContext(ctx) })
+	watching.Go(func() {
+		configuration := object[*admissionregistrationv1.MutatingWebhookConfigurationList]{
+			k.options.Configuration, k.clients.configurations.MutatingWebhookConfigurations(),
+			new(admissionregistrationv1.MutatingWebhookConfiguration),
+		}
+		follow(ctx, configuration, toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { signal(k.changed) },
+			UpdateFunc: func(_, _ any) { signal(k.changed) },
+		})
+	})
 	backoff := newBackoff()
 	for {
 		next, err := k.keep(ctx)
@@ -100,11 +97,11 @@ func (k *keeper) await(ctx context.Context, next time.Duration) {
 	}
 }
 
-// keep puts the Secret and the configuration in order and gives when to look again.
+// keep puts the Secret and the configuration in order and gives when to check again.
 func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	secrets := k.client.CoreV1().Secrets(k.options.Namespace)
+	secrets := k.clients.secrets.Secrets(k.options.Namespace)
 	secret, err := secrets.Get(ctx, k.options.Secret, metav1.GetOptions{})
 	isNew := apierrors.IsNotFound(err)
 	if err != nil && !isNew {
@@ -137,13 +134,13 @@ func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 	if err := k.publish(ctx, step.data[authorityCert]); err != nil {
 		return 0, err
 	}
-	return min(step.next.Sub(now), lookAgain), nil
+	return min(step.next.Sub(now), recheckInterval), nil
 }
 
-// publish gives the authorities to each webhook of the configuration that does not have them. No configuration is none
-// of the keeper's business: whoever made away with it turned the webhook off.
+// publish gives the authorities to each webhook of the configuration that does not have them. No configuration is no
+// error: deleting it turns the webhook off.
 func (k *keeper) publish(ctx context.Context, authorities []byte) error {
-	configurations := k.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	configurations := k.clients.configurations.MutatingWebhookConfigurations()
 	c, err := configurations.Get(ctx, k.options.Configuration, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -151,7 +148,7 @@ func (k *keeper) publish(ctx context.Context, authorities []byte) error {
 	if err != nil {
 		return fmt.Errorf("get the webhook configuration: %w", err)
 	}
-	// The API server refuses the patch as a conflict if the configuration is no longer the one that was looked at, whose
+	// The API server refuses the patch as a conflict if the configuration is no longer the one that was read, whose
 	// indexes are meant.
 	ops := []hints.Op{{Op: "replace", Path: "/metadata/resourceVersion", Value: c.ResourceVersion}}
 	for i := range c.Webhooks {

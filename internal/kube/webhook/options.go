@@ -32,22 +32,22 @@ const (
 
 // How long certificates last. Each is made anew when a third of its time is left.
 const (
-	// defaultValidity is short, so that a rotation is nothing rare, and long enough for a month's outage of whoever makes
+	// defaultValidity is short, so that a rotation is nothing rare, and long enough for a month's outage of the replica that makes
 	// the next one.
 	defaultValidity = 90 * 24 * time.Hour
 	// defaultCAValidity lets a certificate authority sign for years: a change of it is the one that API servers must
 	// learn of.
 	defaultCAValidity = 10 * 365 * 24 * time.Hour
-	// defaultSettle is how long API servers are given to see a new certificate authority before a certificate of it is
+	// defaultPublishDelay is how long API servers are given to see a new certificate authority before a certificate of it is
 	// served. They see it within a second; a minute costs nothing.
-	defaultSettle = time.Minute
+	defaultPublishDelay = time.Minute
 )
 
 // Options say where the webhook listens and whose certificates it serves with. The zero value is what the deployment uses.
 type Options struct {
 	// Address is where to listen, host:port; DefaultAddress when empty.
 	Address string
-	// CertDir is a folder with tls.crt and tls.key, which somebody else makes and rotates (cert-manager, for one). Empty:
+	// CertDir is a folder with tls.crt and tls.key, which another program makes and rotates (cert-manager, for one). Empty:
 	// weir makes its own, keeps them in the Secret and puts the certificate authority into the configuration.
 	CertDir string
 	// Namespace holds Secret and Service; DefaultNamespace when empty.
@@ -65,11 +65,11 @@ type Options struct {
 	// Validity is how long a certificate lasts, 90 days when zero; CAValidity how long its authority does, ten years when
 	// zero and never less than three times Validity.
 	Validity, CAValidity time.Duration
-	// Settle is how long a new authority is known before a certificate of it is served; a minute when zero.
-	Settle time.Duration
+	// PublishDelay is how long a new authority is known before a certificate of it is served; a minute when zero.
+	PublishDelay time.Duration
 	// Now is the clock that certificates are judged by; time.Now when nil.
 	Now func() time.Time
-	// Logger is told of certificates; nothing is logged per request. Discarded when nil.
+	// Logger takes messages about certificates; nothing is logged per request. Discarded when nil.
 	Logger *slog.Logger
 	// Registerer is given the metrics; they are kept from view when nil.
 	Registerer prometheus.Registerer
@@ -84,7 +84,7 @@ func (o Options) complete() (Options, error) {
 	o.Configuration = cmp.Or(o.Configuration, DefaultConfiguration)
 	o.Validity = cmp.Or(o.Validity, defaultValidity)
 	o.CAValidity = cmp.Or(o.CAValidity, defaultCAValidity)
-	o.Settle = cmp.Or(o.Settle, defaultSettle)
+	o.PublishDelay = cmp.Or(o.PublishDelay, defaultPublishDelay)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -94,8 +94,8 @@ func (o Options) complete() (Options, error) {
 	if o.Registerer == nil {
 		o.Registerer = prometheus.NewRegistry()
 	}
-	if o.Validity < 0 || o.Settle < 0 {
-		return o, errors.New("a certificate cannot last, nor settle, less than no time")
+	if o.Validity < 0 || o.PublishDelay < 0 {
+		return o, errors.New("the validity and the publish delay of a certificate must not be negative")
 	}
 	if o.CAValidity < 3*o.Validity {
 		return o, fmt.Errorf("a certificate authority that lasts %s is too short for certificates of %s: want three times that",

@@ -24,7 +24,7 @@ const (
 // server serves the webhook over TLS, on every replica.
 //
 // It speaks HTTP/1.1 only: API servers call webhooks with that, so as to spread their calls over replicas
-// (https://issue.k8s.io/75791), and what nobody speaks nobody can attack.
+// (https://issue.k8s.io/75791), and a protocol that is not served cannot be attacked.
 type server struct {
 	address     string
 	handler     http.Handler
@@ -35,11 +35,8 @@ type server struct {
 	bound atomic.Pointer[net.Addr]
 }
 
-// NeedLeaderElection says that every replica serves.
-func (s *server) NeedLeaderElection() bool { return false }
-
-// Start serves until ctx ends, and then finishes what it has begun.
-func (s *server) Start(ctx context.Context) error {
+// run serves until ctx ends, and then finishes what it has begun.
+func (s *server) run(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("listen for the webhook: %w", err)
@@ -55,7 +52,7 @@ func (s *server) Start(ctx context.Context) error {
 		WriteTimeout:      transferTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerLimit,
-		// Handshakes that fail are told once for each connection: nothing for every day.
+		// Failed handshakes are logged once for each connection: too much for the default level.
 		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
 	bound := listener.Addr()
@@ -83,7 +80,7 @@ func (s *server) Start(ctx context.Context) error {
 }
 
 // check tells why the webhook cannot be called now; nil when it can.
-func (s *server) check(_ *http.Request) error {
+func (s *server) check() error {
 	if s.bound.Load() == nil {
 		return errors.New("the webhook does not listen")
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-lb/weir/internal/kube/plans"
 )
 
-// census counts the managed services when metrics are gathered, from the newest decisions: their numbers change more
-// often than anybody looks. It counts only while it is open: replicas that do not lead have the same services, and sums
+// collector counts the managed services when metrics are gathered, from the newest decisions: their numbers change more
+// often than that. It counts only while it is open: replicas that do not lead have the same services, and sums
 // over replicas would count each of them twice.
-type census struct {
+type collector struct {
 	decisions func() []*plans.Decision
 	isOpen    atomic.Bool
 
@@ -26,18 +26,18 @@ type census struct {
 	inZone       *prometheus.Desc
 }
 
-func newCensus(decisions func() []*plans.Decision) *census {
+func newCollector(decisions func() []*plans.Decision) *collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
-	return &census{
+	return &collector{
 		decisions: decisions,
 		services: desc("weir_services",
 			"Managed services, by mode and by what their plan says first.", "mode", "reason"),
 		distribution: desc(upstream+"services_count_by_traffic_distribution",
 			"Managed services, by the distribution that they ask for.", "traffic_distribution"),
 		warnings: desc("weir_service_warnings",
-			"Services about which there is something to know besides, by what it is: a wish that is not followed, or a plan that cannot be good.", "reason"),
+			"Services with warnings, by reason: a setting that is not followed, or a plan that cannot be good.", "reason"),
 		overload: desc("weir_service_expected_overload",
 			"Expected overload of the most loaded endpoint of all services of a mode: 0.2 is 20 % above its fair part.", "mode"),
 		inZone: desc("weir_in_zone_share",
@@ -45,19 +45,19 @@ func newCensus(decisions func() []*plans.Decision) *census {
 	}
 }
 
-func (c *census) open() { c.isOpen.Store(true) }
+func (c *collector) open() { c.isOpen.Store(true) }
 
-func (c *census) close() { c.isOpen.Store(false) }
+func (c *collector) close() { c.isOpen.Store(false) }
 
 // Describe implements prometheus.Collector.
-func (c *census) Describe(descs chan<- *prometheus.Desc) {
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.services, c.distribution, c.warnings, c.overload, c.inZone} {
 		descs <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c *census) Collect(metrics chan<- prometheus.Metric) {
+func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	if c.decisions == nil || !c.isOpen.Load() {
 		return
 	}
@@ -83,7 +83,7 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// tally is what a census finds.
+// tally is what a collector finds.
 type tally struct {
 	services map[modeReason]int
 	warnings map[string]int // services, by the reason of a warning
@@ -138,7 +138,7 @@ func (t *tally) add(d *plans.Decision) {
 	}
 }
 
-// warn counts a service once for each reason to warn of it. A service whose wish is refused may not be managed at all.
+// warn counts a service once for each reason to warn of it. A service whose setting is refused may not be managed at all.
 func (t *tally) warn(d *plans.Decision) {
 	if d.Record.Service == nil || !d.Record.Managed && !asked(d) {
 		return

@@ -7,20 +7,20 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// KeepWishes does for a record that was made of a cluster's objects alone what a feed does for those of its first state: it
-// puts what the objects still tell of a good mode in the place of one that is refused.
-func KeepWishes(r *Record) {
+// KeepLastGood does for a record that was made of a cluster's objects alone what a feed does for those of its first state: it
+// replaces a mode that is refused by the last good one that the objects still show.
+func KeepLastGood(r *Record) {
 	if r.Service != nil {
-		keepWishes(r, nil)
+		keepLastGood(r, nil)
 	}
 }
 
-// keepWishes puts the last good value in the place of each wish that is refused.
+// keepLastGood replaces each setting that is refused by its last good value.
 //
 // A mode is last known from the record before, if weir managed the service then; else from the mark on its slices, which
-// outlives a restart. Where neither tells, the service is left alone until its mode is mended. The other wishes are not
+// outlives a restart. Where neither is known, the service is left alone until its mode is corrected. The other settings are not
 // marked anywhere, so that a restart gives them their defaults.
-func keepWishes(r, before *Record) {
+func keepLastGood(r, before *Record) {
 	if before != nil && (before.Service == nil || before.Object.UID != r.Object.UID) {
 		before = nil // another service of that name
 	}
@@ -30,7 +30,7 @@ func keepWishes(r, before *Record) {
 		case isModeField(p.Field):
 			p.Instead = keepMode(r, before)
 		case before != nil:
-			keepWish(p.Field, r.Service, before.Service)
+			keepSetting(p.Field, r.Service, before.Service)
 			p.Instead = "the last good value stays"
 		}
 	}
@@ -73,8 +73,8 @@ func markedMode(r *Record) (topology.Mode, bool) {
 	return topology.ModeUnset, false
 }
 
-// keepWish keeps what one annotation said before.
-func keepWish(field string, now, before *topology.Service) {
+// keepSetting keeps what one annotation said before.
+func keepSetting(field string, now, before *topology.Service) {
 	switch field {
 	case "metadata.annotations[" + api.AnnotationOverloadLimit + "]":
 		now.OverloadLimit = before.OverloadLimit

@@ -18,10 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/webhook"
@@ -63,17 +60,8 @@ func folder(t *testing.T, dir string) *x509.CertPool {
 	return pool
 }
 
-// offline is a manager without an API server.
-func offline(t *testing.T) manager.Manager {
-	t.Helper()
-	mgr, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{
-		Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mgr
-}
+// offline is a cluster without an API server.
+func offline() *rest.Config { return &rest.Config{Host: "http://127.0.0.1:1"} }
 
 // freeAddress is one of loopback that nobody listened on a moment ago.
 func freeAddress(t *testing.T) string {
@@ -89,19 +77,18 @@ func freeAddress(t *testing.T) string {
 func TestTheWebhookServesWithTheFilesOfAFolderAndFollowsThem(t *testing.T) {
 	dir, address := t.TempDir(), freeAddress(t)
 	pool := folder(t, dir)
-	mgr := offline(t)
 	list := slices(3)
-	err := webhook.Add(mgr, decisions{web(): decide(list, topology.ModePreferSameZone)}, webhook.Options{Address: address, CertDir: dir})
+	hook, err := webhook.New(offline(), decisions{web(): decide(list, topology.ModePreferSameZone)}, webhook.Options{Address: address, CertDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
+	go func() { ended <- hook.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("want the manager to end without an error, got %v", err)
+			t.Errorf("want the webhook to end without an error, got %v", err)
 		}
 	})
 	r := review(list[0])
@@ -127,7 +114,7 @@ func TestTheWebhookServesWithTheFilesOfAFolderAndFollowsThem(t *testing.T) {
 }
 
 func TestAFolderWithoutCertificatesIsRefused(t *testing.T) {
-	if err := webhook.Add(offline(t), decisions{}, webhook.Options{CertDir: t.TempDir()}); err == nil {
+	if _, err := webhook.New(offline(), decisions{}, webhook.Options{CertDir: t.TempDir()}); err == nil {
 		t.Error("want an error")
 	}
 }

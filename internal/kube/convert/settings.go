@@ -12,9 +12,9 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// wishes reads weir's annotations into svc; a value that is not understood is reported and gives the default.
-func (p *problems) wishes(svc *topology.Service, annotations map[string]string, o Options) {
-	wishes := []struct {
+// settings reads weir's annotations into svc; a value that is not understood is reported and gives the default.
+func (p *problems) settings(svc *topology.Service, annotations map[string]string, o Options) {
+	settings := []struct {
 		key  string
 		read func(field, value string)
 	}{
@@ -29,19 +29,19 @@ func (p *problems) wishes(svc *topology.Service, annotations map[string]string, 
 		{api.AnnotationOverloadLimit, func(field, value string) { svc.OverloadLimit = p.overloadLimit(field, value) }},
 		{api.AnnotationDemand, func(field, value string) { svc.Demand = p.demand(field, value) }},
 	}
-	known := make([]string, 0, len(wishes))
-	for _, wish := range wishes {
-		known = append(known, wish.key)
-		if value, ok := annotations[wish.key]; ok {
-			wish.read(at("metadata.annotations", wish.key), value)
+	known := make([]string, 0, len(settings))
+	for _, setting := range settings {
+		known = append(known, setting.key)
+		if value, ok := annotations[setting.key]; ok {
+			setting.read(at("metadata.annotations", setting.key), value)
 		}
 	}
-	p.strangers("metadata.annotations", annotations, known)
+	p.unknownKeys("metadata.annotations", annotations, known)
 }
 
-// strangers reports weir's keys that mean nothing where they are: a wish with a mistyped key would be passed over in
+// unknownKeys reports weir's keys that mean nothing where they are: a setting with a mistyped key would be passed over in
 // silence, and so would a label that was written as an annotation.
-func (p *problems) strangers(field string, found map[string]string, known []string) {
+func (p *problems) unknownKeys(field string, found map[string]string, known []string) {
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		if strings.HasPrefix(key, prefix) && !slices.Contains(known, key) {
 			p.add(at(field, key), "weir knows no such key here, want %s: passed over", strings.Join(known, ", "))
@@ -99,7 +99,7 @@ func (p *problems) overloadLimit(field, value string) float64 {
 	if isPercent {
 		limit /= 100
 	}
-	// Zero would mean the default to whoever reads the service, and no plan could keep to it.
+	// Zero would mean the default to readers of the service, and no plan could keep to it.
 	if err != nil || math.IsNaN(limit) || limit <= 0 || limit > maxOverloadLimit {
 		p.refuse(field, theDefault, "bad limit %q, want a ratio above 0 and up to %d, as in 0.2 or 20%%",
 			value, maxOverloadLimit)
