@@ -155,6 +155,22 @@ func printSpeed(s *Scenario) []string {
 	return []string{strings.Join(words, " ")}
 }
 
+// parseWarmup reads the only word that there is.
+func parseWarmup(p *parser, words []string) {
+	if len(words) != 1 || words[0] != "none" {
+		p.refuse("", "want warmup none, or no such statement: then the first %s are not counted", formatTime(Warmup))
+		return
+	}
+	p.s.NoWarmup = true
+}
+
+func printWarmup(s *Scenario) []string {
+	if !s.NoWarmup {
+		return nil
+	}
+	return []string{"none"}
+}
+
 // parseLength reads the run's length.
 func parseLength(p *parser, words []string) {
 	if len(words) != 1 {

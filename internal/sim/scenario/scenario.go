@@ -32,7 +32,8 @@ type Scenario struct {
 	Autoscale *Autoscale // nil: the number of pods changes by steps only
 	NodePools *NodePools // nil: there is always room for a pod
 
-	Length time.Duration // of the run
+	Length   time.Duration // of the run
+	NoWarmup bool          // figures count the first seconds of the run, too
 	Stress Window        // what is measured; the time before it is the calm that it is compared with
 	// Affected are the zones whose clients the stress is about, sorted; reaction is measured at them. Empty: all.
 	Affected []topology.Zone
@@ -194,6 +195,14 @@ type Where struct {
 	// First and Last number endpoints of the zone from 1, in the world's order; 0: all of them.
 	First, Last int
 	Part        float64 // the first ones that make this fraction, rounded up; 0: all
+}
+
+// Warmup gives how long the beginning of the run is that no figure counts.
+func (s *Scenario) Warmup() time.Duration {
+	if s.NoWarmup {
+		return 0
+	}
+	return Warmup
 }
 
 // Service gives the one service of the world.

@@ -57,6 +57,7 @@ func statements() []statement {
 		keyed("day", func(s *Scenario) bool { return s.Day != nil }, dayKeys()),
 		keyed("autoscale", func(s *Scenario) bool { return s.Autoscale != nil }, autoscaleKeys()),
 		keyed("nodes", func(s *Scenario) bool { return s.NodePools != nil }, nodeKeys()),
+		{name: "warmup", parse: parseWarmup, print: printWarmup},
 		{name: "length", parse: parseLength, print: printLength},
 		{name: "stress", parse: parseStress, print: printStress},
 		{name: "affected", parse: parseAffected, print: printAffected},

@@ -333,9 +333,9 @@ func (v *validator) length() {
 
 func (v *validator) stress() {
 	w := v.s.Stress
-	if w.From < Warmup || w.From >= w.To || w.To > v.s.Length {
+	if first := v.s.Warmup(); w.From < first || w.From >= w.To || w.To > v.s.Length {
 		v.refuse("stress", "is %s..%s: want a time that begins at %s or later, when clients have warmed up, and ends by %s, the run's end",
-			formatTime(w.From), formatTime(w.To), formatTime(Warmup), formatTime(v.s.Length))
+			formatTime(w.From), formatTime(w.To), formatTime(first), formatTime(v.s.Length))
 	}
 }
 
