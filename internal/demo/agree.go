@@ -18,16 +18,16 @@ const (
 
 // Agreement is what was measured on real sockets beside what the simulator says of the same scenario.
 type Agreement struct {
-	Scenario  string       `json:"scenario"`
-	Contender string       `json:"contender"`
-	Seeds     int          `json:"seeds"` // simulated ones, whose mean is compared
-	Requests  int64        `json:"requests"`
-	Rows      []Comparison `json:"rows"`
-	Agrees    bool         `json:"agrees"` // in each row that is judged
+	Scenario  string         `json:"scenario"`
+	Contender string         `json:"contender"`
+	Seeds     int            `json:"seeds"` // simulated ones, whose mean is compared
+	Requests  int64          `json:"requests"`
+	Rows      []AgreementRow `json:"rows"`
+	Agrees    bool           `json:"agrees"` // in each row that is judged
 }
 
-// Comparison is one figure.
-type Comparison struct {
+// AgreementRow is one figure.
+type AgreementRow struct {
 	Measure   string  `json:"measure"`
 	Measured  float64 `json:"measured"`
 	Simulated float64 `json:"simulated"`
@@ -84,7 +84,7 @@ func Agree(measured *sim.Result, simulated []*sim.Result) Agreement {
 		Requests: measured.Whole.Requests, Agrees: true,
 	}
 	for _, f := range figures() {
-		c := Comparison{Measure: f.name, Measured: f.of(measured), Agrees: true, unit: f.unit}
+		c := AgreementRow{Measure: f.name, Measured: f.of(measured), Agrees: true, unit: f.unit}
 		if len(simulated) == 0 {
 			a.Rows = append(a.Rows, c)
 			continue
@@ -172,7 +172,7 @@ func (a *Agreement) Markdown() string {
 	return b.String() + " " + verdict + " |"
 }
 
-func (c *Comparison) print(x float64) string {
+func (c *AgreementRow) print(x float64) string {
 	switch c.unit {
 	case fraction:
 		return fmt.Sprintf("%.2f %%", x*100)
@@ -183,14 +183,14 @@ func (c *Comparison) print(x float64) string {
 	}
 }
 
-func (c *Comparison) difference() string {
+func (c *AgreementRow) difference() string {
 	if c.Difference == nil {
 		return "of nothing"
 	}
 	return fmt.Sprintf("%+.1f %%", *c.Difference*100)
 }
 
-func (c *Comparison) verdict() string {
+func (c *AgreementRow) verdict() string {
 	switch {
 	case c.Allowed == 0:
 		return ""

@@ -79,7 +79,7 @@ func thin(sc *scenario.Scenario, factor float64) {
 // cutShort takes off time that nothing happens in: from the calm's beginning, and from the ends of the stress and of what
 // follows.
 func cutShort(sc *scenario.Scenario, o FitOptions) {
-	begin := min(sc.Stress.From, sim.Warmup+o.Calm)
+	begin := min(sc.Stress.From, sc.Warmup()+o.Calm)
 	end := begin + min(sc.Stress.To-sc.Stress.From, o.Stress)
 	length := end + min(sc.Length-sc.Stress.To, o.After)
 	moved := func(at time.Duration) (time.Duration, bool) {
