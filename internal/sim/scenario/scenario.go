@@ -8,6 +8,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -34,7 +35,7 @@ type Scenario struct {
 
 	Length   time.Duration // of the run
 	NoWarmup bool          // figures count the first seconds of the run, too
-	Stress Window        // what is measured; the time before it is the calm that it is compared with
+	Stress   Window        // what is measured; the time before it is the calm that it is compared with
 	// Affected are the zones whose clients the stress is about, sorted; reaction is measured at them. Empty: all.
 	Affected []topology.Zone
 	Steps    []Step // by time, then line
@@ -226,4 +227,15 @@ func (s *Server) Speed(zone topology.Zone, cluster string, place, count int) flo
 		}
 	}
 	return 1
+}
+
+// Paragraphs gives About as it is to be set anew: a line for each paragraph.
+func (s *Scenario) Paragraphs() []string {
+	var paragraphs []string
+	for text := range strings.SplitSeq(s.About, "\n\n") {
+		if words := strings.Fields(text); len(words) > 0 {
+			paragraphs = append(paragraphs, strings.Join(words, " "))
+		}
+	}
+	return paragraphs
 }
