@@ -277,7 +277,9 @@ func (p *demoPrinter) data() demoData {
 		}
 	}
 	board := score.Compare(results, labels)
-	return demoData{board.View(), p.reports}
+	view := board.View()
+	view.Notice = "Measured at the clients, on real sockets of one machine."
+	return demoData{view, p.reports}
 }
 
 // errDisagree means that what was measured is not what was simulated.

@@ -112,13 +112,14 @@ const MarkdownHead = "| scenario | requests | in zone: sockets, simulated | | su
 
 // Markdown is the agreement as a row of a table: what is judged.
 func (a *Agreement) Markdown() string {
-	row := fmt.Sprintf("| %s | %d |", a.scenario, a.requests)
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | %d |", a.scenario, a.requests)
 	for i := range a.Rows {
 		if r := &a.Rows[i]; r.Allowed > 0 {
-			row += fmt.Sprintf(" %s, %s | %s |", r.measured, r.simulated, r.difference())
+			fmt.Fprintf(&b, " %s, %s | %s |", r.measured, r.simulated, r.difference())
 		}
 	}
-	return row + " " + either(a.Agrees, "agrees", "**does not agree**") + " |"
+	return b.String() + " " + either(a.Agrees, "agrees", "**does not agree**") + " |"
 }
 
 func (r *AgreementRow) difference() string {

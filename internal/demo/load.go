@@ -40,11 +40,12 @@ type request struct {
 type sample struct {
 	request
 
-	row     int           // of the client's zone
-	sent    time.Duration // when it was sent; later than due only if the machine was too busy
-	done    time.Duration // when its last byte was read, or when it was given up
-	result  outcome
-	reached []int // the endpoints that the request arrived at, in this order, whether they answered or not
+	row      int           // of the client's zone
+	sent     time.Duration // when it was sent; later than due only if the machine was too busy
+	done     time.Duration // when its last byte was read, or when it was given up
+	result   outcome
+	reached  []int // the endpoints that the request arrived at, in this order, whether they answered or not
+	isTheirs bool  // an endpoint gave the answer, and not the agent
 }
 
 // target is where a generator's requests go and how their answers are read.
@@ -126,19 +127,19 @@ func (g *generator) send(q request) sample {
 	s := sample{request: q, row: g.row, sent: g.clock()}
 	ctx, cancel := context.WithTimeout(context.Background(), g.patience-(s.sent-s.due))
 	defer cancel()
-	response, err := g.exchange(ctx, &s)
+	status, err := g.exchange(ctx, &s)
 	s.done = g.clock()
 	switch {
 	case ctx.Err() != nil:
 		s.result = late
 	case err != nil:
 		s.result = broken
-	case response.StatusCode >= 200 && response.StatusCode < 300:
+	case status >= 200 && status < 300:
 		s.result = good
 		if s.done-s.due > g.timeout {
 			s.result = late
 		}
-	case response.Header.Get(endpointHeader) != "":
+	case s.isTheirs:
 		s.result = erroneous
 	case s.done-s.due >= g.timeout:
 		s.result = late // the agent's word that the time is over
@@ -149,10 +150,10 @@ func (g *generator) send(q request) sample {
 }
 
 // exchange sends the request, notes where it arrived and reads the answer to its end.
-func (g *generator) exchange(ctx context.Context, s *sample) (*http.Response, error) {
+func (g *generator) exchange(ctx context.Context, s *sample) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url, http.NoBody)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	id := g.reached.begin()
 	defer func() { s.reached = g.reached.end(id) }()
@@ -162,9 +163,10 @@ func (g *generator) exchange(ctx context.Context, s *sample) (*http.Response, er
 	r.Header.Set(workHeader, strconv.FormatInt(int64(s.work), 10))
 	response, err := g.client.Do(r)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer response.Body.Close() //nolint:errcheck // everything was read, or the error is known.
+	s.isTheirs = response.Header.Get(endpointHeader) != ""
 	_, err = io.Copy(io.Discard, response.Body)
-	return response, err
+	return response.StatusCode, err
 }

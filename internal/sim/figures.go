@@ -98,7 +98,7 @@ func (s *sum) figures(sc *scenario.Scenario, lasting time.Duration) Figures {
 	if lasting > 0 {
 		f.Rate = float64(f.Requests) / lasting.Seconds()
 		f.CrossBytes = s.cost * sc.Request.Bytes / lasting.Seconds()
-		f.Dollars = dollars(sc, s.cost / lasting.Seconds())
+		f.Dollars = dollars(sc, s.cost/lasting.Seconds())
 	}
 	if s.taken > 0 {
 		f.InZone = 1 - float64(s.crossed)/float64(s.taken)

@@ -37,13 +37,13 @@ func (k Kind) isKnown() bool {
 }
 
 func formatDistribution(d Distribution) string {
-	text := string(d.Kind) + ":" + formatTime(d.Mean)
+	parts := []string{string(d.Kind) + ":" + formatTime(d.Mean)}
 	for _, sh := range shapes(&d) {
 		if sh.of == d.Kind {
-			text += "," + sh.name + "=" + formatNumber(*sh.at)
+			parts = append(parts, sh.name+"="+formatNumber(*sh.at))
 		}
 	}
-	return text
+	return strings.Join(parts, ",")
 }
 
 func parseDistribution(text string) (Distribution, error) {

@@ -220,7 +220,7 @@ func zoneList() kind[[]topology.Zone] {
 	return kind[[]topology.Zone]{
 		func(text string) ([]topology.Zone, error) {
 			var zones []topology.Zone
-			for _, word := range strings.Fields(text) {
+			for word := range strings.FieldsSeq(text) {
 				zone, err := topology.ParseZone(word)
 				if err != nil {
 					return nil, err

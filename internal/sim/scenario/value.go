@@ -16,25 +16,26 @@ type kind[T any] struct {
 }
 
 // between is a kind of values from least to most.
-func between[T cmp.Ordered](what string, parse func(string) (T, error), format func(T) string, least, most T) kind[T] {
-	return kind[T]{parse, format, func(v T) error {
+func between[T cmp.Ordered](what string, k kind[T], least, most T) kind[T] {
+	k.check = func(v T) error {
 		if v >= least && v <= most {
 			return nil
 		}
-		return fmt.Errorf("is %s: want %s from %s to %s", format(v), what, format(least), format(most))
-	}}
+		return fmt.Errorf("is %s: want %s from %s to %s", k.format(v), what, k.format(least), k.format(most))
+	}
+	return k
 }
 
 func whole(least, most int) kind[int] {
-	return between("a whole number", parseInt, strconv.Itoa, least, most)
+	return between("a whole number", kind[int]{parse: parseInt, format: strconv.Itoa}, least, most)
 }
 
 func number(least, most float64) kind[float64] {
-	return between("a number", parseNumber, formatNumber, least, most)
+	return between("a number", kind[float64]{parse: parseNumber, format: formatNumber}, least, most)
 }
 
 func duration(least, most time.Duration) kind[time.Duration] {
-	return between("a time", parseTime, formatTime, least, most)
+	return between("a time", kind[time.Duration]{parse: parseTime, format: formatTime}, least, most)
 }
 
 // above is a kind of numbers that are more than least.
