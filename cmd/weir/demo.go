@@ -21,7 +21,7 @@ import (
 )
 
 const demoLong = `Run three zones on loopback with nine real HTTP endpoints, a node agent in each zone, and clients that keep their
-rate whatever happens. A script overloads, slows down, breaks and removes endpoints; nobody tells the agents.
+rate whatever happens. A script overloads, slows down, breaks and removes endpoints; the agents are not told.
 
 What is printed was measured at the clients. A request is answered well when a 2xx arrives within a second of the
 moment at which it was due. The exit status is 1 if the run, or the first one of --compare, falls short of:

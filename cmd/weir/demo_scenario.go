@@ -51,7 +51,7 @@ func (f *demoFlags) resolveScenarios(stdin io.Reader) ([]demoPlay, error) {
 			errs = append(errs, err)
 			continue
 		}
-		plays = append(plays, demoPlay{demo.Fit(sc, demo.FitOptions{Rate: f.peak}), player})
+		plays = append(plays, demoPlay{demo.Fit(sc, f.peak), player})
 	}
 	return plays, errors.Join(errs...)
 }

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -238,9 +237,3 @@ func (f *Figures) complaint() string {
 	}
 }
 
-// sorted gives the entries by when they ended.
-func (g *requestLog) sorted() []entry {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.entries)
-}

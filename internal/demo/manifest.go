@@ -28,15 +28,16 @@ func writeManifests(dir string, cluster topology.Snapshot) error {
 
 // manifests renders a cluster, by file name.
 func manifests(cluster topology.Snapshot) map[string]string {
-	svc := cluster.Services[0]
 	files := make(map[string]string)
-	for name, data := range map[string]any{
-		"nodes.yaml":          cluster.Nodes,
-		"service.yaml":        svc,
-		"endpointslices.yaml": map[string]any{"Service": svc, "Slices": slicesOf(svc)},
-	} {
+	for _, name := range []string{"nodes.yaml", "service.yaml", "endpointslices.yaml"} {
 		var b strings.Builder
-		if err := manifestTemplates().ExecuteTemplate(&b, name, data); err != nil {
+		svc := cluster.Services[0]
+		data := struct {
+			*topology.Service
+			Nodes  []topology.Node
+			Slices [][]topology.Endpoint
+		}{svc, cluster.Nodes, slicesOf(svc)}
+		if err := manifestTemplates().ExecuteTemplate(&b, name, &data); err != nil {
 			panic("demo: a template of a manifest does not fit its data: " + err.Error())
 		}
 		files[name] = b.String()
@@ -64,7 +65,7 @@ func manifestTemplates() *template.Template {
 {{- define "nodes.yaml"}}apiVersion: v1
 kind: List
 items:
-{{- range .}}
+{{- range .Nodes}}
 - apiVersion: v1
   kind: Node
   metadata:
@@ -97,16 +98,15 @@ spec:
 {{- define "endpointslices.yaml"}}apiVersion: v1
 kind: List
 items:
-{{- $service := .Service}}
 {{- range .Slices}}
 {{- $port := (index (index . 0).Ports 0).Port}}
 - apiVersion: discovery.k8s.io/v1
   kind: EndpointSlice
   metadata:
-    namespace: {{$service.Namespace}}
-    name: {{$service.Name}}-{{$port}}
+    namespace: {{$.Namespace}}
+    name: {{$.Name}}-{{$port}}
     labels:
-      kubernetes.io/service-name: {{$service.Name}}
+      kubernetes.io/service-name: {{$.Name}}
   addressType: IPv4
   ports:
   - {name: http, protocol: TCP, appProtocol: http, port: {{$port}}}

@@ -457,7 +457,7 @@ func TestStandardScenariosThatCanBePlayedFitOneMachine(t *testing.T) {
 			continue
 		}
 		played++
-		fitted := Fit(sc, FitOptions{})
+		fitted := Fit(sc, 0)
 		if peak := sim.Peak(fitted); peak > defaultFitRate+1 {
 			t.Errorf("%s sends %v requests/s at its peak", name, peak)
 		}
@@ -481,7 +481,7 @@ func TestFitKeepsTheStoryAndCutsTheTimeAroundIt(t *testing.T) {
 		scenario.Step{At: 90 * time.Second, Verb: scenario.Heal},
 	)
 	sc.Length, sc.Stress = 120*time.Second, scenario.Window{From: 40 * time.Second, To: 90 * time.Second}
-	fitted := Fit(sc, FitOptions{Rate: 20})
+	fitted := Fit(sc, 20)
 	if fitted.Length != 60*time.Second || fitted.Stress != (scenario.Window{From: 20 * time.Second, To: 50 * time.Second}) {
 		t.Errorf("it is %v long, with stress in %v", fitted.Length, fitted.Stress)
 	}
@@ -500,12 +500,12 @@ func TestFitKeepsTheStoryAndCutsTheTimeAroundIt(t *testing.T) {
 		t.Error("the scenario itself was changed")
 	}
 	sc.Steps[2].At = 100 * time.Second // just when what is left would be over
-	if fitted := Fit(sc, FitOptions{}); fitted.Length != sc.Length || fitted.Stress != sc.Stress {
+	if fitted := Fit(sc, 0); fitted.Length != sc.Length || fitted.Stress != sc.Stress {
 		t.Errorf("the last step is cut off: %v, %v", fitted.Length, fitted.Stress)
 	}
 	sc.Steps[2].At = 90 * time.Second
 	sc.Steps[1].At = 80 * time.Second // beyond what would be left of the stress
-	if fitted := Fit(sc, FitOptions{}); fitted.Length != sc.Length || fitted.Stress != sc.Stress {
+	if fitted := Fit(sc, 0); fitted.Length != sc.Length || fitted.Stress != sc.Stress {
 		t.Errorf("a step of the story is cut off: %v, %v", fitted.Length, fitted.Stress)
 	}
 }

@@ -20,7 +20,7 @@ const DefaultStrategy = "Weir"
 // DefaultRetryOn is what agents retry when they are not told otherwise.
 const DefaultRetryOn = "connect-failure,reset"
 
-// Player is how agents balance. The zero value is weir's own way.
+// Player is how agents balance. The zero value is weir's own strategy.
 type Player struct {
 	Name     string        // as weir simulate has it: weir, hazl, random, static-…; empty: that of the strategy
 	Strategy string        // the agents' overflow strategy, one of overflow.Names; empty: DefaultStrategy
@@ -28,7 +28,7 @@ type Player struct {
 	RetryOn  string        // what agents retry, as l7.ParseRetryOn reads it; empty: what the scenario's clients would
 }
 
-// PlayerFor gives the agents' way to balance as a strategy of the simulator does, or as one of overflow.Names.
+// PlayerFor gives what agents do as a strategy of the simulator does, or as one of overflow.Names.
 //
 // Errors: a strategy that only the simulator has.
 func PlayerFor(name string, mode topology.Mode) (Player, error) {

@@ -47,7 +47,7 @@ func (r *Report) Title() string { return r.title }
 
 // report sums up what was played. Call it when every request is over.
 func (p *play) report() *Report {
-	entries, sc := p.log.sorted(), p.scenario
+	entries, sc := p.log.entries, p.scenario
 	o := p.options
 	r := &Report{
 		Scenario: sc.Name, Strategy: o.Player.Name, RetryOn: o.Player.RetryOn, Seed: o.Seed, title: o.Player.Title(),

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/sim/scenario"
@@ -31,7 +32,7 @@ func (r *recorder) sumUp() *Result {
 	}
 	length, stress := r.sc.Length, r.sc.Stress
 	calmTime, stressTime := max(0, min(stress.From, length)-r.sc.Warmup()), max(0, min(stress.To, length)-stress.From)
-	all, affected, others := r.everybody(), r.affects(), r.spares()
+	all, affected, others := r.allZones(), r.zonesThat(true), r.zonesThat(false)
 	result := &Result{
 		Scenario: r.sc.Name,
 		Window:   r.figures(stressTime, all, stressed),
@@ -52,29 +53,18 @@ func (r *recorder) sumUp() *Result {
 	return result
 }
 
-// everybody, affects and spares list zones by index: all, those that the stress is about, and the others.
-func (r *recorder) everybody() []int {
-	zones := make([]int, len(r.affected))
-	for z := range zones {
-		zones[z] = z
-	}
+// allZones lists the zones by index.
+func (r *recorder) allZones() []int {
+	zones := append(r.zonesThat(true), r.zonesThat(false)...)
+	slices.Sort(zones) // sums of floats depend on the order
 	return zones
 }
 
-func (r *recorder) affects() []int {
+// zonesThat lists the zones that the stress is about, or those that it is not about, by index.
+func (r *recorder) zonesThat(affected bool) []int { //nolint:revive // which ones.
 	var zones []int
 	for z, is := range r.affected {
-		if is {
-			zones = append(zones, z)
-		}
-	}
-	return zones
-}
-
-func (r *recorder) spares() []int {
-	var zones []int
-	for z, is := range r.affected {
-		if !is {
+		if is == affected {
 			zones = append(zones, z)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// Observation is a run that was not simulated: somebody played the scenario in another way and noted what happened.
+// Observation is a run that was not simulated: the scenario was played on sockets, and this was noted.
 type Observation struct {
 	Scenario  *scenario.Scenario
 	Contender string

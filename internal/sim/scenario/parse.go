@@ -77,7 +77,7 @@ func Parse(name string, text []byte) (*Scenario, error) {
 	return nil, errors.Join(all...)
 }
 
-// maxMistakes are told of one file: nobody mends more at a time, and a file that is no scenario has one in each line.
+// maxMistakes are told of one file: more are not mended at a time, and a file that is no scenario has one in each line.
 const maxMistakes = 50
 
 // legible refuses text that is not UTF-8, or that would tell a terminal to do something.

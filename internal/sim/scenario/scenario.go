@@ -1,7 +1,7 @@
-// Package scenario holds the stories that the simulator plays: a cluster, its clients and its endpoints, and what happens
-// to them when. A scenario is one text file; Parse and String are inverse.
+// Package scenario holds the inputs of the simulator and the demo: a cluster, its clients and its endpoints, and what
+// happens to them when. A scenario is one text file; Parse and String are inverse.
 //
-// The package balances nothing and knows no clock. What a story means is said here once for all who play it: whom a place
+// The package balances nothing and knows no clock. What a scenario means is said here once for all of its players: which endpoints a place
 // names, what a step does to an endpoint, how long work takes. It refuses what cannot be played, with the file, the line and
 // the field.
 package scenario
@@ -14,7 +14,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Scenario is a story. It is immutable: any number of runs may share it.
+// Scenario is one input. It is immutable: any number of runs may share it.
 type Scenario struct {
 	Name  string // the file's name without its ending
 	Title string // one line: what happens
@@ -95,12 +95,12 @@ type Speed struct {
 	Factor float64
 }
 
-// Network is how long ways are: round trips. A request takes half of one there, and half back.
+// Network is the latency of network paths: round trips. A request takes half of one there, and half back.
 type Network struct {
 	SameZone     time.Duration
 	CrossZone    time.Duration
 	CrossCluster time.Duration
-	Jitter       float64 // each way is longer by an exponential time with this fraction of it as mean
+	Jitter       float64 // each direction is longer by an exponential time with this fraction of it as mean
 }
 
 // Request is what clients send and how patient they are.
@@ -131,7 +131,7 @@ type Discovery struct {
 	Lost   time.Duration // from the loss of a zone's nodes until their endpoints are not ready; 0: at once
 }
 
-// Day is a daily course of all rates: multiplied by a sine between Low and High.
+// Day is how all rates change in a day: multiplied by a sine between Low and High.
 type Day struct {
 	Period    time.Duration
 	Low, High float64
