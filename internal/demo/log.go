@@ -236,4 +236,3 @@ func (f *Figures) complaint() string {
 		return ""
 	}
 }
-

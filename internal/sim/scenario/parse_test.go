@@ -403,26 +403,6 @@ func TestScenariosMadeInCodeAreCheckedToo(t *testing.T) {
 	}
 }
 
-func TestRewriteTouchesOneSectionOnly(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"T\n-- explain --\nold\n-- results --\nkept\n", "T\n-- explain --\nnew\n\nlines\n-- results --\nkept\n"},
-		{"T\n-- explain --\n\nold\n\nold\n\n\n-- x --\r\n", "T\n-- explain --\nnew\n\nlines\n\n\n-- x --\r\n"},
-		{"T\n-- explain --\nold", "T\n-- explain --\nnew\n\nlines\n"},
-		{"T\n-- explain --", "T\n-- explain --\nnew\n\nlines\n"},
-		{"T\n-- explain --\n-- x --", "T\n-- explain --\nnew\n\nlines\n-- x --"},
-		{"T\n-- results --\nkept", "T\n-- results --\nkept\n-- explain --\nnew\n\nlines\n"},
-		{"", "-- explain --\nnew\n\nlines\n"},
-	} {
-		got := string(scenario.Rewrite([]byte(c.text), "explain", "\nnew \n\nlines\n\n"))
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", c.text, diff)
-		}
-		if again := string(scenario.Rewrite([]byte(got), "explain", "new\n\nlines")); again != got {
-			t.Errorf("%q: a second time changes it to %q", got, again)
-		}
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add(head)
 	f.Add(full)
