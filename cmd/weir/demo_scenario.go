@@ -61,11 +61,11 @@ func (f *demoFlags) playScenario(ctx context.Context, p demoPlay) (*demo.Report,
 	o := f.options
 	o.Player = p.player
 	report, err := demo.Play(ctx, p.scenario, o)
-	if err != nil {
-		return nil, fmt.Errorf("play %s: %w", p.scenario.Name, err)
-	}
-	if report.Interrupted {
+	switch {
+	case errors.Is(err, context.Canceled) || err == nil && report.Interrupted:
 		return nil, fmt.Errorf("the run of %s was ended early: it has no result", p.scenario.Name)
+	case err != nil:
+		return nil, fmt.Errorf("play %s: %w", p.scenario.Name, err)
 	}
 	if !f.agree {
 		report.Compare(nil)

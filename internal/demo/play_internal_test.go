@@ -125,12 +125,10 @@ func TestZoneAwarenessAloneFallsShort(t *testing.T) {
 		t.Fatalf("passed %v, %d phases, %v in zone: want all of nine in zone, and short", r.Passed, len(r.Phases), r.Total.InZone)
 	}
 	for _, p := range r.Phases {
-		// Requests that were due in the phase and were sent or answered around its ends count, too.
-		switch {
-		case p.Title == "zone-a gone" && p.Hit.Success > 0.5:
+		// Requests that were due in the phase and were sent or answered around its ends count, too. Where half of the endpoints
+		// fail nothing is asked for: the agents leave out those that do.
+		if p.Title == "zone-a gone" && p.Hit.Success > 0.5 {
 			t.Errorf("%v of the requests from the zone that is gone were answered well", p.Hit.Success)
-		case p.Title == "half of zone-c fails" && p.Hit.Requests > 0 && p.Hit.Success > 0.9:
-			t.Errorf("half of the endpoints fail, and %v of the requests were answered well", p.Hit.Success)
 		}
 	}
 	if lines := joined(r.Lines(grid.Painter{})); !strings.Contains(lines, "Static falls short") {
