@@ -33,7 +33,7 @@ func mayReach() map[string][]string {
 		"internal/core/pick":     {"internal/core"},
 		"internal/core/route":    {"internal/core"},
 		"internal/core/policy":   {"internal/core/policy", "internal/core/topology"},
-		"internal/demo":          {"internal/agent", "internal/core", "internal/demo", "internal/grid", "internal/l7", "internal/latest", "internal/manifest", "internal/sim"},
+		"internal/demo":          {"internal/agent", "internal/core", "internal/demo", "internal/grid", "internal/l7", "internal/latest", "internal/sim"},
 		"internal/explain":       {"internal/core", "internal/explain", "internal/grid"},
 		"internal/golden":        {"internal/golden"},
 		"internal/grid":          {"internal/grid"},

@@ -53,7 +53,7 @@ func TestAnInterruptedScenarioEndsWithAnError(t *testing.T) {
 	defer cancel()
 	var out, errors strings.Builder
 	status := run(ctx, []string{"demo", "--scenario", "steady", "--peak", "50"}, streams{out: &out, err: &errors})
-	if status == 0 || !strings.Contains(errors.String(), "play steady") {
+	if status == 0 || !strings.Contains(errors.String(), "the run of steady was ended early") {
 		t.Errorf("status %d, %s%s", status, out.String(), errors.String())
 	}
 }
@@ -85,7 +85,7 @@ func TestTheSimulatedRunsBesideADemoHaveTheirSeedsAndEndEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := demo.PlayOptions{Player: player, Seed: 7}
+	o := demo.Options{Player: player, Seed: 7}
 	results, err := simulateSeeds(t.Context(), sc, o)
 	if err != nil || len(results) != demoSeeds {
 		t.Fatalf("%d results, %v", len(results), err)

@@ -11,15 +11,14 @@ import (
 	"github.com/weir-lb/weir/internal/agent"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
-	"github.com/weir-lb/weir/internal/manifest"
 )
 
 // agentDrain bounds how long the agents wait at the end. The clients have given up by then; what may still be under way
 // is a request that an endpoint swallowed.
 const agentDrain = 100 * time.Millisecond
 
-// seat is one agent to be: what it is told, and the cluster that it sees.
-type seat struct {
+// agentSpec is one agent to be started: its options, and the cluster that it sees.
+type agentSpec struct {
 	config    agent.Config
 	snapshots *latest.Value[topology.Snapshot]
 }
@@ -31,45 +30,13 @@ type agents struct {
 	stop    context.CancelFunc
 }
 
-// startAgents reads the manifests in dir and starts an agent for each zone's node. It returns when all of them serve.
-//
-// Errors: of manifests, of options, of an address that cannot be listened on.
-func startAgents(ctx context.Context, l *layout, dir string, o *agentOptions) (fleet, error) {
-	read, err := manifest.Read(manifest.Source{Paths: []string{dir}}, manifest.Options{})
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range read.Problems {
-		err = errors.Join(err, errors.New(p.String()))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read manifests: %w", err)
-	}
-	snapshots := latest.New(read.Snapshot)
-	var seats []seat
-	for _, p := range l.agents {
-		seats = append(seats, seat{agent.Config{
-			Node:     p.name,
-			Map:      []agent.Mapping{{Service: topology.ServiceName{Namespace: namespace, Name: serviceName}, To: p.addr}},
-			Strategy: o.strategy,
-			Retry:    o.retry,
-			Drain:    agentDrain,
-		}, snapshots})
-	}
-	f, err := seatAgents(ctx, seats)
-	if err != nil {
-		return nil, err // not a nil *agents in an interface
-	}
-	return f, nil
-}
-
-// seatAgents starts an agent in each seat and returns when all of them serve.
+// startAgents starts an agent for each spec and returns when all of them serve.
 //
 // The agents outlive ctx: when a run is interrupted the last requests still get their answers.
-func seatAgents(ctx context.Context, seats []seat) (*agents, error) {
+func startAgents(ctx context.Context, specs []agentSpec) (*agents, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	f := &agents{stop: stop}
-	for _, s := range seats {
+	for _, s := range specs {
 		a, err := agent.New(s.config, s.snapshots, agent.Deps{})
 		if err != nil {
 			return nil, errors.Join(err, f.close())
@@ -99,16 +66,18 @@ func (f *agents) ready(ctx context.Context) error {
 	return nil
 }
 
-func (f *agents) states() []poolState {
-	var states []poolState
-	for _, a := range f.running {
-		var s poolState
-		for _, p := range a.Pools() { // the one port of the one service
-			s = poolState{State: p.State, Reason: p.Reason.String()}
-		}
-		states = append(states, s)
+// poolState is the state of an agent's pool.
+type poolState struct {
+	State  string
+	Reason string
+}
+
+// state gives the state of an agent's one pool.
+func (f *agents) state(i int) (s poolState) {
+	for _, p := range f.running[i].Pools() { // the one port of the one service
+		s = poolState{State: p.State, Reason: p.Reason.String()}
 	}
-	return states
+	return s
 }
 
 func (f *agents) close() error {

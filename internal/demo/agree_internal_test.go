@@ -18,8 +18,16 @@ func told(inZone, success float64, p99 time.Duration) *sim.Result {
 	}
 }
 
+// seeds numbers results.
+func seeds(results ...*sim.Result) []*sim.Result {
+	for i, r := range results {
+		r.Seed = uint64(i)
+	}
+	return results
+}
+
 func TestAgreementIsWithinATenthOfSharesAndAQuarterOfP99(t *testing.T) {
-	simulated := []*sim.Result{told(0.6, 0.99, 90*time.Millisecond), told(0.7, 0.99, 110*time.Millisecond)}
+	simulated := seeds(told(0.6, 0.99, 90*time.Millisecond), told(0.7, 0.99, 110*time.Millisecond))
 	for _, c := range []struct {
 		name     string
 		measured *sim.Result
@@ -43,14 +51,14 @@ func TestWhatIsMeasuredOfNothingSimulatedDisagreesAndIsValidJSON(t *testing.T) {
 	if a.Agrees {
 		t.Error("10 % in zone agree with none")
 	}
-	if !strings.Contains(joined(a.Lines()), "of nothing") {
+	if !strings.Contains(joined(a.Lines()), "OUT of 10 %") {
 		t.Errorf("the table does not say so:\n%s", joined(a.Lines()))
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `"measured":0.1,"simulated":0,"spread":0,"difference":null,`; !strings.Contains(string(text), want) {
+	if want := `"measured":0.1,"simulated":0,"half":0,"difference":null,`; !strings.Contains(string(text), want) {
 		t.Errorf("the data is %s, want %s in it", text, want)
 	}
 	if a := Agree(told(0, 0.99, time.Millisecond), []*sim.Result{told(0, 0.99, time.Millisecond)}); !a.Agrees {
@@ -59,7 +67,7 @@ func TestWhatIsMeasuredOfNothingSimulatedDisagreesAndIsValidJSON(t *testing.T) {
 }
 
 func TestAgreementReads(t *testing.T) {
-	simulated := []*sim.Result{told(0.6, 0.99, 90*time.Millisecond), told(0.7, 0.99, 110*time.Millisecond)}
+	simulated := seeds(told(0.6, 0.99, 90*time.Millisecond), told(0.7, 0.99, 110*time.Millisecond))
 	a := Agree(told(0.62, 0.985, 130*time.Millisecond), simulated)
 	alone := Agree(told(0.62, 0.985, 130*time.Millisecond), nil)
 	if !alone.Agrees {

@@ -44,6 +44,9 @@ func NewDisplay(f *os.File) *Display {
 	return d
 }
 
+// Painter is for lines that are printed where the display is.
+func (d *Display) Painter() grid.Painter { return d.painter }
+
 // show prints the frame, if it is time to.
 func (d *Display) show(f *frame) {
 	switch {
@@ -53,21 +56,6 @@ func (d *Display) show(f *frame) {
 	case f.Elapsed-d.shown >= plainEvery-liveEvery/2:
 		d.shown = f.Elapsed
 		d.write(f.plain() + "\n")
-	}
-}
-
-// lineEvery is how often a log gets a line of a play, which goes on for minutes.
-const lineEvery = 5 * time.Second
-
-// showLine prints one line on how it goes, if it is time to.
-func (d *Display) showLine(text string, elapsed time.Duration) {
-	switch {
-	case d.out == nil:
-	case d.width != nil:
-		d.redraw([]string{grid.Cut(text, d.width()-1)})
-	case elapsed-d.shown >= lineEvery-liveEvery/2:
-		d.shown = elapsed
-		d.write(text + "\n")
 	}
 }
 

@@ -1,7 +1,8 @@
-// Package demo runs weir's main job on one machine: three zones on loopback, real HTTP endpoints that can be overloaded,
-// slowed down, broken and taken away, a real node agent in each zone, and clients that keep their rate whatever happens.
+// Package demo plays scenarios on real sockets of one machine: HTTP servers with limited capacity that can be overloaded,
+// slowed down, broken and taken away, a real node agent for each client, and clients that keep their rate whatever happens.
+// Its own scenario, the script, is what weir demo plays when it is given none.
 //
-// It promises that what it prints was measured at the clients: which zone answered, how well, and how long after the
-// request was due. It refuses to help: endpoints stay in the manifests while they are gone, nobody tells the agents of a
-// fault, and a request that could not even be sent counts as an error.
+// It promises that what it reports was measured at the clients, from the moment at which a request was due, by the
+// simulator's definitions. It refuses to help: agents are told of a fault when the scenario's API would tell them, and a
+// request that could not even be sent counts as an error.
 package demo

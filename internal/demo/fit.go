@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -9,49 +10,34 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// FitOptions say what one machine can play. The zero value is for two processors.
-type FitOptions struct {
-	Rate   float64       // requests per second of all clients together, at their peak; 0: 250
-	Calm   time.Duration // counted before the stress, at most; 0: 10 s
-	Stress time.Duration // at most; 0: 30 s
-	After  time.Duration // at most; 0: 10 s
-}
+// What one machine can play.
+const (
+	// defaultFitRate is requests per second of all clients together, at their peak: an eighth of what two processors can do. A
+	// request and its two passes through sockets take about 0.6 ms of processor time, and a wait for a processor is measured,
+	// too. Requests that are rarer take longer, alike, so that stalls of a machine, tens of milliseconds, are short beside them.
+	defaultFitRate = 250
 
-// defaultFitRate is an eighth of what two processors can do: a request and its two ways through sockets take about 0.6 ms
-// of processor time, and who waits for a processor measures that wait. Requests that are rarer take longer, alike, so that
-// stalls of a machine, tens of milliseconds, are short beside them.
-const defaultFitRate = 250
-
-func (o FitOptions) withDefaults() FitOptions {
-	if o.Rate == 0 {
-		o.Rate = defaultFitRate
-	}
-	fill := func(d *time.Duration, otherwise time.Duration) {
-		if *d == 0 {
-			*d = otherwise
-		}
-	}
-	fill(&o.Calm, 10*time.Second)
-	fill(&o.Stress, 30*time.Second)
-	fill(&o.After, 10*time.Second)
-	return o
-}
+	mostCalm   = 10 * time.Second // counted before the stress
+	mostStress = 30 * time.Second
+	mostAfter  = 10 * time.Second
+)
 
 // Fit derives from a scenario one that real sockets of one machine can play. It has the same zones, endpoints, clients,
 // loads and faults; requests are fewer and each is as much longer: rates are divided by a factor, and service times,
 // delays and the clients' patience are multiplied by it. The calm, the stress and the time after it are cut short where no
-// step stands in what is cut off; daily courses stay whole.
+// step stands in what is cut off; days stay whole.
 //
 // The derived scenario is another one than the first: what balancers know per second is less. Compare only what was made of
 // the same.
-func Fit(sc *scenario.Scenario, o FitOptions) *scenario.Scenario {
-	o = o.withDefaults()
+//
+// The rate is that of all clients together, at their peak; 0: 250 requests per second.
+func Fit(sc *scenario.Scenario, rate float64) *scenario.Scenario {
 	fitted := *sc
-	if factor := sim.Peak(sc) / o.Rate; factor > 1 {
+	if factor := sim.Peak(sc) / cmp.Or(rate, defaultFitRate); factor > 1 {
 		thin(&fitted, math.Ceil(factor*10)/10) // a figure that can be told
 	}
 	if sc.Day == nil {
-		cutShort(&fitted, o)
+		cutShort(&fitted)
 	}
 	return &fitted
 }
@@ -78,10 +64,10 @@ func thin(sc *scenario.Scenario, factor float64) {
 
 // cutShort takes off time that nothing happens in: from the calm's beginning, and from the ends of the stress and of what
 // follows.
-func cutShort(sc *scenario.Scenario, o FitOptions) {
-	begin := min(sc.Stress.From, sim.Warmup+o.Calm)
-	end := begin + min(sc.Stress.To-sc.Stress.From, o.Stress)
-	length := end + min(sc.Length-sc.Stress.To, o.After)
+func cutShort(sc *scenario.Scenario) {
+	begin := min(sc.Stress.From, sc.Warmup()+mostCalm)
+	end := begin + min(sc.Stress.To-sc.Stress.From, mostStress)
+	length := end + min(sc.Length-sc.Stress.To, mostAfter)
 	moved := func(at time.Duration) (time.Duration, bool) {
 		switch {
 		case at >= sc.Stress.To:
@@ -96,7 +82,7 @@ func cutShort(sc *scenario.Scenario, o FitOptions) {
 	for i := range steps {
 		at, fits := moved(steps[i].At)
 		if !fits {
-			return // what happens then is part of the story
+			return // what happens then is part of the scenario
 		}
 		steps[i].At = at
 	}

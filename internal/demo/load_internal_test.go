@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,9 +13,9 @@ import (
 
 // answering is a transport that answers after a delay, or when the request is given up.
 type answering struct {
-	after  time.Duration
-	status int
-	zone   string
+	after   time.Duration
+	status  int
+	answers bool // an endpoint, and not the agent
 }
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -28,8 +27,8 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	response := &http.Response{
 		StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("x")), Request: r,
 	}
-	if a.zone != "" {
-		response.Header.Set(zoneHeader, a.zone)
+	if a.answers {
+		response.Header.Set(endpointHeader, "yes")
 	}
 	return response, nil
 }
@@ -42,7 +41,10 @@ func generate(transport http.RoundTripper, places int, lasts time.Duration) []sa
 	)
 	began := time.Now()
 	g := newGenerator(
-		target{zone: 0, url: "http://demo.invalid", zones: map[string]int{"zone-a": 0, "zone-b": 1}},
+		target{
+			limits: limits{timeout: time.Second, patience: 10 * time.Second, outstanding: places},
+			url:    "http://demo.invalid", reached: new(tracker),
+		},
 		func() time.Duration { return time.Since(began) },
 		func(s sample) {
 			mu.Lock()
@@ -50,28 +52,28 @@ func generate(transport http.RoundTripper, places int, lasts time.Duration) []sa
 			samples = append(samples, s)
 		})
 	g.client.Transport = transport
-	g.places = make(chan struct{}, places)
-	g.setRate(100)
-	ctx, cancel := context.WithTimeout(context.Background(), lasts)
-	defer cancel()
-	g.run(ctx, rand.New(rand.NewPCG(3, 4)))
+	due := time.Duration(0)
+	g.run(context.Background(), func() (request, bool) {
+		due += 10 * time.Millisecond
+		return request{due: due}, due <= lasts
+	})
 	return samples
 }
 
 func TestAnswersThatDoNotComeDoNotSlowTheClientsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const places = 2000 // more than there are requests
-		quick := generate(answering{time.Millisecond, 200, "zone-a"}, places, 10*time.Second)
-		never := generate(answering{time.Hour, 200, "zone-a"}, places, 10*time.Second)
+		quick := generate(answering{time.Millisecond, 200, true}, places, 10*time.Second)
+		never := generate(answering{time.Hour, 200, true}, places, 10*time.Second)
 		if len(quick) != len(never) {
 			t.Errorf("%d requests with quick answers, %d without answers: want as many", len(quick), len(never))
 		}
-		if n := len(quick); n < 900 || n > 1100 {
+		if n := len(quick); n != 1000 {
 			t.Errorf("%d requests in 10 s at 100/s", n)
 		}
 		for _, s := range never {
-			if s.result != late || s.done-s.due != patience {
-				t.Fatalf("given up after %v as %v: want late after %v", s.done-s.due, s.result, patience)
+			if s.result != late || s.done-s.due != 10*time.Second {
+				t.Fatalf("given up after %v as %v: want late after ten seconds", s.done-s.due, s.result)
 			}
 		}
 	})
@@ -81,21 +83,20 @@ func TestOutcomesOfARequest(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer answering
-		served int
 		result outcome
 	}{
-		{"2xx in time is good", answering{time.Millisecond, 204, "zone-b"}, 1, good},
-		{"2xx after a second is late", answering{1100 * time.Millisecond, 200, "zone-a"}, 0, late},
-		{"no answer in ten seconds is late", answering{time.Hour, 200, "zone-a"}, -1, late},
-		{"5xx of an endpoint is erroneous", answering{0, 500, "zone-a"}, 0, erroneous},
-		{"5xx without a zone is the agent's", answering{0, 503, ""}, -1, rejected},
-		{"a redirect is not followed", answering{0, 302, "zone-a"}, 0, erroneous},
+		{"2xx in time is good", answering{time.Millisecond, 204, true}, good},
+		{"2xx after a second is late", answering{1100 * time.Millisecond, 200, true}, late},
+		{"no answer in ten seconds is late", answering{time.Hour, 200, true}, late},
+		{"5xx of an endpoint is erroneous", answering{0, 500, true}, erroneous},
+		{"5xx of no endpoint is the agent's", answering{0, 503, false}, rejected},
+		{"a redirect is not followed", answering{0, 302, true}, erroneous},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				for _, s := range generate(c.answer, maxOutstanding, 100*time.Millisecond) {
-					if s.result != c.result || s.served != c.served {
-						t.Fatalf("got %v from zone %d, want %v from zone %d", s.result, s.served, c.result, c.served)
+				for _, s := range generate(c.answer, 100, 100*time.Millisecond) {
+					if s.result != c.result {
+						t.Fatalf("got %v, want %v", s.result, c.result)
 					}
 				}
 			})
@@ -105,7 +106,7 @@ func TestOutcomesOfARequest(t *testing.T) {
 
 func TestRequestsThatFindNoPlaceAreCountedNotHidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		samples := generate(answering{time.Hour, 200, ""}, 10, time.Second/2)
+		samples := generate(answering{time.Hour, 200, false}, 10, time.Second/2)
 		count := map[outcome]int{}
 		for _, s := range samples {
 			count[s.result]++
@@ -118,7 +119,7 @@ func TestRequestsThatFindNoPlaceAreCountedNotHidden(t *testing.T) {
 
 func TestBrokenConnectionsAreErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, s := range generate(failingTransport{}, maxOutstanding, 100*time.Millisecond) {
+		for _, s := range generate(failingTransport{}, 100, 100*time.Millisecond) {
 			if s.result != broken {
 				t.Fatalf("got %v, want broken", s.result)
 			}

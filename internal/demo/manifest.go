@@ -1,111 +1,82 @@
 package demo
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/template"
+
+	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// manifests renders the world as Kubernetes objects, by file name: what kubectl get nodes,services,endpointslices would
-// print of such a cluster, shortened to what matters.
-func (l *layout) manifests() (map[string][]byte, error) {
-	t, err := template.New("").Parse(manifestText)
-	if err != nil {
-		return nil, err
-	}
-	view := l.view()
-	files := make(map[string][]byte)
-	for _, name := range []string{"nodes.yaml", "service.yaml", "endpointslices.yaml"} {
-		var text bytes.Buffer
-		if err := t.ExecuteTemplate(&text, name, view); err != nil {
-			return nil, err
-		}
-		files[name] = text.Bytes()
-	}
-	return files, nil
-}
-
-// writeManifests writes the manifests into dir, which is made if it is not there.
-func (l *layout) writeManifests(dir string) error {
-	files, err := l.manifests()
-	if err != nil {
-		return fmt.Errorf("render manifests: %w", err)
-	}
+// writeManifests writes a cluster of one service as Kubernetes objects into dir, which is made if it is not there: what
+// kubectl get nodes,services,endpointslices would print, shortened to what matters.
+func writeManifests(dir string, cluster topology.Snapshot) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("write manifests: %w", err)
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+	for name, text := range manifests(cluster) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("write manifests: %w", err)
 		}
 	}
 	return nil
 }
 
-// manifestView is what the templates read.
-type manifestView struct {
-	Namespace, Service, Region, Mode string
-	Address                          string
-	Port                             uint16
-	Nodes                            []manifestNode
-	Slices                           []manifestSlice
-}
-
-type manifestNode struct{ Name, Zone string }
-
-type manifestSlice struct {
-	Name      string
-	Port      uint16
-	Endpoints []manifestEndpoint
-}
-
-type manifestEndpoint struct{ Name, Address, Node, Zone string }
-
-func (l *layout) view() manifestView {
-	zones := zoneNames()
-	v := manifestView{
-		Namespace: namespace, Service: serviceName, Region: region, Mode: string(l.mode),
-		Address: l.service.Addr().String(), Port: l.service.Port(),
-	}
-	for _, p := range l.agents {
-		v.Nodes = append(v.Nodes, manifestNode{p.name, string(zones[p.zone])})
-	}
-	for _, p := range l.endpoints {
-		// An EndpointSlice has one port for all its endpoints; on one address each endpoint has a port of its own.
-		at := slices.IndexFunc(v.Slices, func(s manifestSlice) bool { return s.Port == p.addr.Port() })
-		if at < 0 {
-			at = len(v.Slices)
-			v.Slices = append(v.Slices, manifestSlice{Name: fmt.Sprintf("%s-%d", serviceName, p.addr.Port()), Port: p.addr.Port()})
+// manifests renders a cluster, by file name.
+func manifests(cluster topology.Snapshot) map[string]string {
+	files := make(map[string]string)
+	for _, name := range []string{"nodes.yaml", "service.yaml", "endpointslices.yaml"} {
+		var b strings.Builder
+		svc := cluster.Services[0]
+		data := struct {
+			*topology.Service
+			Nodes  []topology.Node
+			Slices [][]topology.Endpoint
+		}{svc, cluster.Nodes, slicesOf(svc)}
+		if err := manifestTemplates().ExecuteTemplate(&b, name, &data); err != nil {
+			panic("demo: a template of a manifest does not fit its data: " + err.Error())
 		}
-		v.Slices[at].Endpoints = append(v.Slices[at].Endpoints, manifestEndpoint{
-			p.name, p.addr.Addr().String(), l.agents[p.zone].name, string(zones[p.zone]),
-		})
+		files[name] = b.String()
 	}
-	slices.SortFunc(v.Slices, func(a, b manifestSlice) int { return cmp.Compare(a.Port, b.Port) })
-	return v
+	return files
 }
 
-const manifestText = `
+// slicesOf divides a service's endpoints by port, as an EndpointSlice has one port for all of its endpoints; on one address
+// each endpoint has a port of its own.
+func slicesOf(svc *topology.Service) [][]topology.Endpoint {
+	port := func(e topology.Endpoint) uint16 { return e.Ports[0].Port }
+	all := slices.SortedStableFunc(slices.Values(svc.Endpoints), func(a, b topology.Endpoint) int { return cmp.Compare(port(a), port(b)) })
+	var parts [][]topology.Endpoint
+	for i, e := range all {
+		if i == 0 || port(all[i-1]) != port(e) {
+			parts = append(parts, nil)
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], e)
+	}
+	return parts
+}
+
+func manifestTemplates() *template.Template {
+	return template.Must(template.New("").Parse(`
 {{- define "nodes.yaml"}}apiVersion: v1
 kind: List
 items:
-{{- $region := .Region}}
 {{- range .Nodes}}
 - apiVersion: v1
   kind: Node
   metadata:
     name: {{.Name}}
     labels:
-      topology.kubernetes.io/region: {{$region}}
+      topology.kubernetes.io/region: {{.Region}}
       topology.kubernetes.io/zone: {{.Zone}}
   status:
-    allocatable: {cpu: "4", memory: 16Gi, pods: "110"}
+    allocatable: {cpu: {{printf "%d" .CPU}}m}
     conditions:
-    - {type: Ready, status: "True"}
+    - {type: Ready, status: "{{if .Ready}}True{{else}}False{{end}}"}
 {{- end}}
 {{end}}
 
@@ -113,39 +84,39 @@ items:
 kind: Service
 metadata:
   namespace: {{.Namespace}}
-  name: {{.Service}}
+  name: {{.Name}}
   labels:
     weir.dev/distribution: {{.Mode}}
 spec:
-  clusterIP: {{.Address}}
-  clusterIPs: [{{.Address}}]
-  selector: {app: {{.Service}}}
+  clusterIP: {{index .ClusterIPs 0}}
+  clusterIPs: [{{index .ClusterIPs 0}}]
+  selector: {app: {{.Name}}}
   ports:
-  - {name: http, protocol: TCP, appProtocol: http, port: {{.Port}}, targetPort: http}
+  - {name: http, protocol: TCP, appProtocol: http, port: {{(index .Ports 0).Port}}, targetPort: http}
 {{end}}
 
 {{- define "endpointslices.yaml"}}apiVersion: v1
 kind: List
 items:
-{{- $world := .}}
 {{- range .Slices}}
+{{- $port := (index (index . 0).Ports 0).Port}}
 - apiVersion: discovery.k8s.io/v1
   kind: EndpointSlice
   metadata:
-    namespace: {{$world.Namespace}}
-    name: {{.Name}}
+    namespace: {{$.Namespace}}
+    name: {{$.Name}}-{{$port}}
     labels:
-      kubernetes.io/service-name: {{$world.Service}}
+      kubernetes.io/service-name: {{$.Name}}
   addressType: IPv4
   ports:
-  - {name: http, protocol: TCP, appProtocol: http, port: {{.Port}}}
+  - {name: http, protocol: TCP, appProtocol: http, port: {{$port}}}
   endpoints:
-  {{- range .Endpoints}}
-  - addresses: [{{.Address}}]
+  {{- range .}}
+  - addresses: [{{.Addr}}]
     conditions: {ready: true, serving: true, terminating: false}
     nodeName: {{.Node}}
     zone: {{.Zone}}
-    targetRef: {kind: Pod, namespace: {{$world.Namespace}}, name: {{.Name}}}
   {{- end}}
 {{- end}}
-{{end}}`
+{{end}}`))
+}

@@ -9,27 +9,43 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-lb/weir/internal/l7"
 	"github.com/weir-lb/weir/internal/sim"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// DefaultContender is the way to balance that Play uses.
-const DefaultContender = "weir"
+// DefaultSeed makes two runs have the same requests, as far as the machine's own noise allows.
+const DefaultSeed = 1
 
-// PlayOptions say how to play a scenario. The zero value plays weir's own strategy with seed 1 and shows nothing.
-type PlayOptions struct {
-	Player   Player   // how agents balance; the zero value: as DefaultContender
-	Seed     uint64   // of arrivals and service times; 0: 1
-	Progress *Display // nil: none
+// Options say how to play a scenario. The zero value plays weir's own strategy with seed 1 and shows nothing.
+type Options struct {
+	Player      Player   // how agents balance
+	Seed        uint64   // of arrivals and service times; 0: 1
+	Progress    *Display // nil: none
+	ManifestDir string   // where to write the cluster as Kubernetes objects; empty: nowhere
+
+	// Patience is how long clients wait for an answer, which counts as failed after the request's timeout all the same;
+	// agents have their usual timeouts then. 0: agents give up at the timeout, as the balancers of simulated clients do.
+	Patience time.Duration
 }
 
-// playOutstanding bounds the requests of one client that are in flight: far above what a zone that swallows everything
-// makes of any rate that one machine can play, so that none is ever dropped.
-const playOutstanding = 8192
+// ScriptPatience is the patience of the script's clients. It is so much longer than a request's timeout because a client that
+// gives up has to connect again: on a machine without time to spare a stall would be followed by so many new connections
+// that they take more time than the requests did.
+const ScriptPatience = 10 * time.Second
 
-// playSlack is how much longer than the request's timeout a client waits: the agent keeps the timeout, as the balancer of
-// a simulated client does, and its word that nobody answered has to arrive.
-const playSlack = 500 * time.Millisecond
+// limits gives how long clients wait and how many requests of one may be outstanding, and the timeouts of agents.
+func (o *Options) limits(r *scenario.Request) (limits, l7.Timeouts) {
+	if o.Patience > 0 {
+		// A zone that hangs makes about 200 outstanding requests of the script, a surge 60.
+		return limits{timeout: r.Timeout, patience: o.Patience, outstanding: 512}, l7.Timeouts{}
+	}
+	// The agent's answer that no endpoint answered in time has to arrive. The outstanding ones are far above what a zone that
+	// swallows everything makes of any rate that one machine can play, so that none is ever dropped.
+	const slack, outstanding = 500 * time.Millisecond, 8192
+	return limits{timeout: r.Timeout, patience: r.Timeout + slack, outstanding: outstanding},
+		l7.Timeouts{Request: r.Timeout, Response: cmp.Or(r.Attempt, r.Timeout), Connect: r.Timeout}
+}
 
 // Play plays a scenario on real sockets: an HTTP server for each endpoint, an agent for each client with listeners and a
 // pool of its own, and clients that keep their rate. What a client sends, when, and how much work it is does not depend on
@@ -38,9 +54,10 @@ const playSlack = 500 * time.Millisecond
 // What a network has more than loopback is slept at the endpoint, half of it before a request is taken and half before its
 // answer; endpoints that are lost swallow everything, and the agents' view of the cluster changes when the scenario says.
 //
-// Errors: what Playable refuses; addresses and processes that could not be had; ctx, when it ended first.
-func Play(ctx context.Context, sc *scenario.Scenario, o PlayOptions) (r *sim.Result, err error) {
-	o.Player = cmp.Or(o.Player, defaultPlayer())
+// When ctx ends first, the report is of the part that was played, and marked as interrupted.
+// Errors: what Playable refuses; addresses and processes that could not be had.
+func Play(ctx context.Context, sc *scenario.Scenario, o Options) (r *Report, err error) {
+	o.Player = o.Player.withDefaults()
 	o.Seed = cmp.Or(o.Seed, DefaultSeed)
 	if o.Progress == nil {
 		o.Progress = &Display{}
@@ -50,11 +67,11 @@ func Play(ctx context.Context, sc *scenario.Scenario, o PlayOptions) (r *sim.Res
 	}
 	began := time.Now()
 	p := &play{scenario: sc, options: o, clock: func() time.Duration { return time.Since(began) }}
-	defer func() { err = errors.Join(err, p.world.close()) }()
+	defer func() { err = errors.Join(err, p.close()) }()
 	if err := p.build(); err != nil {
 		return nil, err
 	}
-	p.agents, err = seatAgents(ctx, p.seats)
+	p.agents, err = startAgents(ctx, p.specs)
 	if err != nil {
 		return nil, fmt.Errorf("start agents: %w", err)
 	}
@@ -63,48 +80,55 @@ func Play(ctx context.Context, sc *scenario.Scenario, o PlayOptions) (r *sim.Res
 		return nil, err
 	}
 	o.Progress.finish()
-	if complaint := p.diary.complaint(); complaint != "" {
-		o.Progress.write(complaint + "\n")
-	}
-	return p.diary.result(), nil
+	return p.report(), nil
 }
 
 // play is one scenario being played.
 type play struct {
-	scenario *scenario.Scenario
-	options  PlayOptions
-	stage    *playStage
-	world    world // in the order of stage.endpoints
-	seats    []seat
-	agents   *agents
-	ledger   ledger
-	diary    *diary
-	clock    func() time.Duration // since the play was made
-	origin   time.Duration        // when the run began, on the clock
+	scenario  *scenario.Scenario
+	options   Options
+	phases    []Phase
+	layout    *layout
+	endpoints []*endpoint // in the order of layout.endpoints
+	specs     []agentSpec
+	agents    *agents
+	reached   tracker
+	log       *requestLog
+	clock     func() time.Duration // since the play was made
+	origin    time.Duration        // when the run began, on the clock
+	end       time.Duration        // when it ended, since the origin; 0: it has not
 }
 
-// build puts up endpoints, and seats for the agents.
-func (p *play) build() error {
-	stage, err := newPlayStage(p.scenario)
-	if err != nil {
+// build starts the endpoints, and prepares the agents.
+func (p *play) build() (err error) {
+	if p.layout, err = newLayout(p.scenario); err != nil {
 		return err
 	}
-	p.stage = stage
-	p.diary = newDiary(p.scenario, stage, p.options)
-	for i, place := range stage.endpoints {
-		e := newEndpoint(place.addr, place.Zone, stage.capacity(i), nil)
-		e.desk = &playDesk{play: p, place: i}
-		e.random = rand.New(rand.NewPCG(p.options.Seed, uint64(i))) // of errors only: work is told by the clients
-		p.world.endpoints = append(p.world.endpoints, e)
+	p.phases = Phases(p.scenario)
+	p.log = newRequestLog(p.layout)
+	for i, place := range p.layout.endpoints {
+		random := rand.New(rand.NewPCG(p.options.Seed, uint64(i))) // of errors only: the clients tell how much work there is
+		e := newEndpoint(place.addr, p.layout.capacity(i), random, &endpointTraffic{play: p, endpoint: i})
+		p.endpoints = append(p.endpoints, e)
 		if err := e.set(scenario.Condition{}); err != nil {
 			return err
 		}
 	}
-	p.seats = stage.seats(p.scenario, p.options.Player)
-	return nil
+	if p.specs, err = p.layout.agentSpecs(&p.options); err != nil || p.options.ManifestDir == "" {
+		return err
+	}
+	return writeManifests(p.options.ManifestDir, p.layout.snapshot(p.options.Player, apiState{}))
 }
 
-// perform runs clients and script together, until the last request is over.
+func (p *play) close() error {
+	var errs []error
+	for _, e := range p.endpoints {
+		errs = append(errs, e.close())
+	}
+	return errors.Join(errs...)
+}
+
+// perform runs clients and events together, until the last request is over. That ctx ends is no error.
 func (p *play) perform(ctx context.Context) error {
 	within, stop := context.WithCancel(ctx)
 	var clients sync.WaitGroup
@@ -112,66 +136,78 @@ func (p *play) perform(ctx context.Context) error {
 	defer stop()
 	p.origin = p.clock()
 	arrivals := sim.NewArrivals(p.scenario, p.options.Seed)
-	for i, place := range p.stage.clients {
+	limits, _ := p.options.limits(&p.scenario.Request)
+	for i, place := range p.layout.clients {
 		g := newGenerator(target{
-			zone: place.row, from: string(place.Zone),
-			url: "http://" + place.addr.String() + "/", host: p.stage.host,
-			good:        p.scenario.Request.Timeout,
-			patience:    p.scenario.Request.Timeout + playSlack,
-			outstanding: playOutstanding,
-			ledger:      &p.ledger,
-		}, p.sinceOrigin, p.diary.note)
+			row: place.row, zone: string(place.Zone),
+			url: "http://" + place.addr.String() + "/", host: p.layout.host(),
+			limits: limits, reached: &p.reached,
+		}, p.sinceOrigin, p.log.add)
 		clients.Go(func() {
-			g.follow(within, func() (letter, bool) {
+			g.run(within, func() (request, bool) {
 				due, work, ok := arrivals[i].Next()
-				return letter{due: due, work: work}, ok
+				return request{due: due, work: work}, ok
 			})
 		})
 	}
-	if err := p.direct(within); err != nil {
+	if err := p.follow(within); err != nil {
 		return err
 	}
-	clients.Wait() // nothing is due any more: what is under way ends within its patience
-	return ctx.Err()
+	p.end = min(p.sinceOrigin(), p.scenario.Length)
+	clients.Wait() // no request is due any more: what is under way ends within its patience
+	return nil
 }
 
 func (p *play) sinceOrigin() time.Duration { return p.clock() - p.origin }
 
-// direct makes the scenario's changes at their times, and shows progress, until the scenario is over.
-func (p *play) direct(ctx context.Context) error {
+// follow makes the scenario's changes at their times, and shows progress, until the scenario or ctx is over.
+func (p *play) follow(ctx context.Context) error {
 	ticker := time.NewTicker(liveEvery)
 	defer ticker.Stop()
-	cues := p.cues()
+	events := p.events()
 	over := time.NewTimer(p.scenario.Length - p.sinceOrigin())
 	defer over.Stop()
-	cue := time.NewTimer(0)
-	defer cue.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
-		for len(cues) > 0 && cues[0].at <= p.sinceOrigin() {
-			if err := cues[0].do(); err != nil {
-				return fmt.Errorf("at %v: %w", cues[0].at, err)
+		for len(events) > 0 && events[0].at <= p.sinceOrigin() {
+			if err := events[0].do(); err != nil {
+				return fmt.Errorf("at %v: %w", events[0].at, err)
 			}
-			cues = cues[1:]
+			events = events[1:]
 		}
-		if len(cues) > 0 {
-			cue.Reset(cues[0].at - p.sinceOrigin())
+		if len(events) > 0 {
+			next.Reset(events[0].at - p.sinceOrigin())
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-over.C:
 			return nil
-		case <-cue.C:
+		case <-over.C:
+			p.options.Progress.show(p.frame())
+			return nil
+		case <-next.C:
 		case <-ticker.C:
-			p.options.Progress.showLine(p.progress(), p.sinceOrigin())
+			p.options.Progress.show(p.frame())
 		}
 	}
 }
 
-// progress is one line on how it goes.
-func (p *play) progress() string {
-	g := p.diary.recent(p.sinceOrigin())
-	return fmt.Sprintf("%s on sockets, %s: %3.0f of %.0f s  %4.0f requests/s  in zone %s  good %s  p99 %v",
-		p.scenario.Name, p.options.Player.Contender, p.sinceOrigin().Seconds(), p.scenario.Length.Seconds(),
-		g.rate, rounded(g.inZone), rounded(g.good), g.p99.Round(time.Millisecond))
+// frame is what a viewer sees now.
+func (p *play) frame() *frame {
+	now := p.sinceOrigin()
+	f := &frame{
+		Title: p.options.Player.Title(), Phases: p.phases, Elapsed: now,
+	}
+	if p.scenario.Name != scriptName {
+		f.Title = p.scenario.Name + " · " + f.Title
+	}
+	recent := p.log.recent(now)
+	seen := -1
+	for i, c := range p.layout.clients {
+		if c.row != seen { // the state of a zone is that of its first client's agent
+			seen = c.row
+			f.Zones = append(f.Zones, zoneFrame{c.Zone, recent[c.row], p.agents.state(i)})
+		}
+	}
+	return f
 }

@@ -1,80 +1,160 @@
 package demo
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/sim"
 )
 
-// Report is what one strategy did over one run of the script.
+// Report is what one strategy came to in one play of a scenario.
 type Report struct {
+	Scenario    string        `json:"scenario"`
 	Strategy    string        `json:"strategy"`
-	RetryOn     string        `json:"retryOn,omitempty"` // beside refused and reset connections
-	Rate        float64       `json:"rate"`              // requests per second and zone, when calm
+	RetryOn     string        `json:"retryOn,omitempty"`
 	Seed        uint64        `json:"seed"`
 	Zones       []string      `json:"zones"`
 	Phases      []PhaseReport `json:"phases"`
 	Total       Figures       `json:"total"`
-	Interrupted bool          `json:"interrupted,omitempty"` // the last phase did not run to its end
-	Checks      []Check       `json:"checks"`
-	Passed      bool          `json:"passed"`
+	Interrupted bool          `json:"interrupted,omitempty"` // the last phase was not played to its end
+	Checks      []Check       `json:"checks,omitempty"`
+	Agreement   *Agreement    `json:"agreement,omitempty"` // with the simulator
+	Passed      bool          `json:"passed"`              // all Checks, and the Agreement; what is not there passes
+
+	Result *sim.Result `json:"-"` // as that of a simulation
+	title  string      // of the strategy
 }
 
 // PhaseReport is what happened in one phase.
 type PhaseReport struct {
-	Title    string        `json:"title"`
-	Event    Event         `json:"event"`
-	Zone     topology.Zone `json:"zone,omitempty"` // the zone that was hit
-	Seconds  float64       `json:"seconds"`
-	All      Figures       `json:"all"`
-	Hit      *Figures      `json:"hit,omitempty"`             // of the clients in the zone that was hit
-	Zones    []Figures     `json:"zones"`                     // in the order of Report.Zones
-	Spilled  *float64      `json:"secondsToSpill,omitempty"`  // from the fault to a visible spill; nil: none was seen
-	Returned *float64      `json:"secondsToReturn,omitempty"` // from the fault's end until back in zone; nil: not seen
+	Title    string    `json:"title"`
+	IsFault  bool      `json:"fault,omitempty"`
+	Zone     string    `json:"zone,omitempty"` // the zone that the fault is about
+	From     float64   `json:"fromSeconds"`
+	To       float64   `json:"toSeconds"`
+	All      Figures   `json:"all"`
+	Hit      *Figures  `json:"hit,omitempty"`             // of the clients in Zone
+	Zones    []Figures `json:"zones"`                     // in the order of Report.Zones
+	Spilled  *float64  `json:"secondsToSpill,omitempty"`  // from the fault to a visible spill; nil: none was seen
+	Returned *float64  `json:"secondsToReturn,omitempty"` // from the fault's end until back in zone; nil: not seen
 }
 
-// report sums up what was recorded of the phases that began, up to end.
-func (r *recorder) report(script []Phase, zones []topology.Zone, end time.Duration) ([]PhaseReport, Figures) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var (
-		phases []PhaseReport
-		total  tally
-	)
-	for i, start := range r.starts {
-		stop := end
-		if i+1 < len(r.starts) {
-			stop = r.starts[i+1]
-		}
-		p := PhaseReport{
-			Title: script[i].String(), Event: script[i].Event, Zone: script[i].Zone, Seconds: (stop - start).Seconds(),
-		}
-		var all tally
-		for zone := range r.phases[i] {
-			p.Zones = append(p.Zones, r.phases[i][zone].figures(stop-start))
-			all.merge(&r.phases[i][zone])
-			if script[i].Event.IsFault() && zones[zone] == script[i].Zone {
-				p.Hit = &p.Zones[zone]
-				p.Spilled = r.lines[zone].spillAfter(start, stop)
-				p.Returned = r.lines[zone].returnAfter(stop, r.untilHitAgainLocked(script, i, end))
-			}
-		}
-		p.All = all.figures(stop - start)
-		total.merge(&all)
-		phases = append(phases, p)
+// Title is the strategy's name as tables have it.
+func (r *Report) Title() string { return r.title }
+
+// report sums up what was played. Call it when every request is over.
+func (p *play) report() *Report {
+	entries, sc := p.log.entries, p.scenario
+	o := p.options
+	r := &Report{
+		Scenario: sc.Name, Strategy: o.Player.Name, RetryOn: o.Player.RetryOn, Seed: o.Seed, title: o.Player.Title(),
+		Interrupted: p.end < sc.Length, Passed: true,
+		Result: p.log.result(o.Player, o.Seed),
+		Total:  figuresOf(sc, entries, p.end, func(*entry) bool { return true }),
 	}
-	if len(r.starts) == 0 {
-		return nil, Figures{}
+	for _, c := range sc.Clients {
+		r.Zones = append(r.Zones, string(c.Zone))
 	}
-	return phases, total.figures(end - r.starts[0])
+	for i, phase := range p.phases {
+		if phase.From >= p.end {
+			break
+		}
+		phase.To = min(phase.To, p.end)
+		r.Phases = append(r.Phases, p.phaseReport(i, phase, entries))
+	}
+	return r
 }
 
-// untilHitAgainLocked gives the moment at which the zone of phase i is hit by another fault, or end.
-func (r *recorder) untilHitAgainLocked(script []Phase, i int, end time.Duration) time.Duration {
-	for j := i + 1; j < len(r.starts); j++ {
-		if script[j].Zone == script[i].Zone {
-			return r.starts[j]
+func (p *play) phaseReport(i int, phase Phase, entries []entry) PhaseReport {
+	r := PhaseReport{
+		Title: phase.Title, IsFault: phase.IsFault, Zone: phase.Zone, From: phase.From.Seconds(), To: phase.To.Seconds(),
+	}
+	lasting := phase.To - phase.From
+	in := func(e *entry) bool { return e.Due >= phase.From && e.Due < phase.To }
+	r.All = figuresOf(p.scenario, entries, lasting, in)
+	for row, c := range p.scenario.Clients {
+		r.Zones = append(r.Zones, figuresOf(p.scenario, entries, lasting, func(e *entry) bool { return e.Row == row && in(e) }))
+		if phase.IsFault && string(c.Zone) == phase.Zone {
+			line := timelineOf(entries, row)
+			r.Hit = &r.Zones[row]
+			r.Spilled = line.spillAfter(phase.From, phase.To)
+			r.Returned = line.returnAfter(phase.To, p.nextFault(i))
 		}
 	}
-	return end
+	return r
+}
+
+// nextFault gives the moment at which the zone of phase i is hit by another fault, or the end.
+func (p *play) nextFault(i int) time.Duration {
+	for _, later := range p.phases[i+1:] {
+		if later.Zone == p.phases[i].Zone {
+			return min(later.From, p.end)
+		}
+	}
+	return p.end
+}
+
+// ErrShort means that a play of the script fell short of a figure.
+var ErrShort = errors.New("the run fell short of its figures")
+
+// What a play of the script has to reach. The figures are those of the project's goals: calm traffic stays, a fault is
+// answered within a second, and almost no request fails.
+const (
+	wantInZone        = 0.99
+	wantSpillSeconds  = 1.0
+	wantSuccess       = 0.995
+	wantSuccess5xx    = 0.999 // with retries on 5xx
+	retryServerErrors = "5xx"
+)
+
+// Check is one figure against what it should be.
+type Check struct {
+	Name   string `json:"name"`
+	Want   string `json:"want"`
+	Got    string `json:"got"`
+	Passed bool   `json:"passed"`
+}
+
+// Judge checks the report against what the script has to reach. A run that was interrupted is judged by the phases that it
+// has, and does not pass.
+func (r *Report) Judge() {
+	for i := range r.Phases {
+		switch p := &r.Phases[i]; {
+		case p.Title == calm:
+			r.Checks = append(r.Checks, atLeast("in zone when calm", wantInZone, p.All.InZone))
+		case p.IsFault:
+			r.Checks = append(r.Checks, spillCheck(p))
+		}
+	}
+	want := wantSuccess
+	if slices.Contains(strings.Split(r.RetryOn, ","), retryServerErrors) {
+		want = wantSuccess5xx
+	}
+	r.Checks = append(r.Checks, atLeast("answered well", want, r.Total.Success))
+	if r.Interrupted {
+		r.Checks = append(r.Checks, Check{Name: "script", Want: "to its end", Got: "interrupted"})
+	}
+	r.Passed = !slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.Passed })
+}
+
+// Compare adds how the report agrees with simulated runs of the same scenario: one for each of several seeds.
+func (r *Report) Compare(simulated []*sim.Result) {
+	a := Agree(r.Result, simulated)
+	r.Agreement, r.Passed = &a, r.Passed && a.Agrees
+}
+
+func atLeast(name string, want, got float64) Check {
+	return Check{Name: name, Want: "≥ " + percent(want, 1), Got: percent(got, 2), Passed: got >= want}
+}
+
+func spillCheck(p *PhaseReport) Check {
+	c := Check{Name: "spill: " + p.Title, Want: fmt.Sprintf("≤ %.1f s", wantSpillSeconds), Got: "none seen"}
+	if p.Spilled != nil {
+		c.Got = fmt.Sprintf("%.1f s", *p.Spilled)
+		c.Passed = *p.Spilled <= wantSpillSeconds
+	}
+	return c
 }

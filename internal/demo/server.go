@@ -15,60 +15,50 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
-
-// zoneHeader names the zone that answered: the clients believe the endpoint, not the proxy in between.
-const zoneHeader = "X-Demo-Zone"
 
 // headerTimeout bounds how long a connection may take to send its first line, as every public server should.
 const headerTimeout = 5 * time.Second
 
-// capacity is what an endpoint can do at once, and how long one request takes it.
+// capacity is what an endpoint can do at once, and how fast.
 type capacity struct {
-	Concurrency int // requests served at once
-	Queue       int // requests waiting, in order of arrival; one more is answered 503 at once
-	Service     scenario.Distribution
-	Speed       float64 // divides the service time; 0: 1
+	Workers int     // requests served at once
+	Queue   int     // requests waiting, in order of arrival; one more is answered 503 at once
+	Speed   float64 // divides the work of a request; 0: 1
 }
 
-// desk is what an endpoint asks about a request, in a world where clients decide and somebody counts.
-type desk interface {
-	work(r *http.Request) time.Duration // how long it takes a slot of usual speed
-	trip(r *http.Request) time.Duration // how long its way and its answer's way are to take beside loopback's own
+// traffic is what an endpoint knows of its requests, and tells of them.
+type traffic interface {
+	work(r *http.Request) time.Duration // how long it takes a worker of usual speed
+	trip(r *http.Request) time.Duration // how long the network takes there and back, beside loopback's own time
 	arrived(r *http.Request)            // it is here
-	asks(service time.Duration)         // it asks for this time of a slot
+	asks(service time.Duration)         // it asks for this time of a worker
 }
 
 // endpoint is a real HTTP server with limited capacity that can be made to fail. It is safe for concurrent use.
 type endpoint struct {
 	addr     netip.AddrPort
-	zone     topology.Zone
 	capacity capacity
-	work     scenario.Sampler
+	traffic  traffic
 	server   *http.Server
 	slots    chan struct{} // one token for each request in service; the runtime wakes blocked senders in order
 	waiting  atomic.Int64
 	state    atomic.Pointer[scenario.Condition] // never nil
 
-	desk desk // nil: none. Not changed once the endpoint listens
-
 	mu       sync.Mutex // guards what follows
 	random   *rand.Rand
 	listener net.Listener
 	conns    map[net.Conn]struct{}
-	cleared  chan struct{} // closes when the endpoint stops hanging; not nil while it hangs
 	closed   bool
 	serving  sync.WaitGroup // the listening loops and the requests; grows under mu only while not closed
 }
 
 // newEndpoint makes an endpoint that does not listen yet; see set and close.
-func newEndpoint(addr netip.AddrPort, zone topology.Zone, c capacity, random *rand.Rand) *endpoint {
+func newEndpoint(addr netip.AddrPort, c capacity, random *rand.Rand, t traffic) *endpoint {
 	e := &endpoint{
-		addr: addr, zone: zone, capacity: c, random: random,
-		work:  scenario.NewSampler(c.Service),
-		slots: make(chan struct{}, c.Concurrency),
+		addr: addr, capacity: c, random: random, traffic: t,
+		slots: make(chan struct{}, c.Workers),
 		conns: make(map[net.Conn]struct{}),
 	}
 	e.state.Store(&scenario.Condition{Refuse: true})
@@ -87,13 +77,6 @@ func (e *endpoint) set(next scenario.Condition) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before := *e.state.Load()
-	if before.Hang && !next.Hang {
-		close(e.cleared)
-		e.cleared = nil
-	}
-	if next.Hang && !before.Hang {
-		e.cleared = make(chan struct{})
-	}
 	if before.Refuse && !next.Refuse {
 		if err := e.listenLocked(); err != nil {
 			return err
@@ -125,7 +108,7 @@ func (e *endpoint) close() error {
 func (e *endpoint) listenLocked() error {
 	listener, err := net.Listen("tcp", e.addr.String())
 	if err != nil {
-		return fmt.Errorf("listen as endpoint of %s: %w", e.zone, err)
+		return fmt.Errorf("listen as an endpoint: %w", err)
 	}
 	e.listener = listener
 	e.serving.Go(func() {
@@ -175,42 +158,37 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer e.serving.Done()
-	w.Header().Set(zoneHeader, string(e.zone))
+	w.Header().Set(endpointHeader, "yes")
 	now := *e.state.Load()
-	work := e.serviceTime(r)
-	way := now.Delay / 2
-	if e.desk != nil {
-		way += e.desk.trip(r) / 2
-	}
-	pause(way)
-	if e.desk != nil {
-		e.desk.arrived(r)
-	}
+	work := time.Duration(float64(e.traffic.work(r)) / cmp.Or(e.capacity.Speed, 1))
+	half := now.Delay/2 + e.traffic.trip(r)/2
+	pause(half)
+	e.traffic.arrived(r)
 	if !now.Hang && now.Fail > 0 && e.fails(now.Fail) {
-		pause(way)
+		pause(half)
 		http.Error(w, "broken", http.StatusInternalServerError)
 		return
 	}
-	if e.desk != nil && !now.Hang {
-		e.desk.asks(stretched(work, &now))
+	if !now.Hang {
+		e.traffic.asks(lengthened(work, &now))
 	}
 	err := e.serve(r.Context(), work)
 	switch {
 	case errors.Is(err, errQueueFull):
-		pause(way)
+		pause(half)
 		http.Error(w, "overloaded", http.StatusServiceUnavailable)
 	case err != nil:
-		panic(http.ErrAbortHandler) // the client has left; there is nobody to answer
+		panic(http.ErrAbortHandler) // the client has left; nobody reads an answer
 	default:
-		pause(way)
-		_, _ = io.WriteString(w, "served in "+string(e.zone)+"\n") // an error means that the client has left
+		pause(half)
+		_, _ = io.WriteString(w, "served\n") // an error means that the client has left
 	}
 }
 
-// pause is the way of a request, or of its answer, in a network that is longer than loopback.
-func pause(way time.Duration) {
-	if way > 0 {
-		<-time.After(way)
+// pause is the time of a request, or of its answer, in a network that is slower than loopback.
+func pause(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
 	}
 }
 
@@ -243,28 +221,18 @@ func (e *endpoint) serve(ctx context.Context, work time.Duration) error {
 		return err
 	}
 	// A real handler does not notice that its client has left, so the slot stays taken until the time is over.
-	<-time.After(stretched(work, e.state.Load()))
+	<-time.After(lengthened(work, e.state.Load()))
 	<-e.slots
 	return e.swallow(ctx)
 }
 
-// swallow keeps a request for as long as the endpoint hangs, and loses it then.
+// swallow keeps a request that is here while the endpoint hangs until its client gives up: a machine that was gone answers
+// nothing when it is back, and resets no connection.
 func (e *endpoint) swallow(ctx context.Context) error {
-	e.mu.Lock()
-	cleared := e.cleared
-	e.mu.Unlock()
-	if cleared == nil {
-		return ctx.Err()
+	if e.state.Load().Hang {
+		<-ctx.Done()
 	}
-	select {
-	case <-cleared:
-		if e.desk != nil {
-			<-ctx.Done() // what was swallowed stays so: nobody resets the connections of a machine that was gone
-		}
-		return context.Canceled
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return ctx.Err()
 }
 
 // enter takes a slot, waiting in the queue when there is none.
@@ -279,36 +247,15 @@ func (e *endpoint) enter(ctx context.Context) error {
 		return errQueueFull
 	}
 	defer e.waiting.Add(-1)
-	if e.desk != nil {
-		e.slots <- struct{}{} // a queue keeps whom it has let in: a server looks at a request when it is its turn
-		if err := ctx.Err(); err != nil {
-			<-e.slots
-			return err
-		}
-		return nil
+	e.slots <- struct{}{} // a queue keeps what it has let in: a server looks at a request when it is its turn
+	if err := ctx.Err(); err != nil {
+		<-e.slots
+		return err
 	}
-	select {
-	case e.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
-// serviceTime is how long the request takes a slot while the endpoint is well: what the desk says, or what is drawn.
-func (e *endpoint) serviceTime(r *http.Request) time.Duration {
-	work := time.Duration(0)
-	if e.desk != nil {
-		work = e.desk.work(r)
-	} else {
-		e.mu.Lock()
-		work = e.work.Draw(e.random)
-		e.mu.Unlock()
-	}
-	return time.Duration(float64(work) / cmp.Or(e.capacity.Speed, 1))
-}
-
-// stretched is what a service time becomes in a condition.
-func stretched(work time.Duration, c *scenario.Condition) time.Duration {
+// lengthened is what a service time becomes in a condition.
+func lengthened(work time.Duration, c *scenario.Condition) time.Duration {
 	return time.Duration(float64(work) * c.Factor())
 }

@@ -13,14 +13,18 @@ import (
 
 // drowning is a frame from the middle of a surge.
 func drowning() *frame {
+	sc, err := Script(ScriptOptions{})
+	if err != nil {
+		panic(err)
+	}
 	return &frame{
-		Strategy: "Weir", Script: Script(zoneNames(), Gone, 1), Phase: 1, Elapsed: 14500 * time.Millisecond,
+		Title: "Weir", Phases: Phases(sc), Elapsed: 14500 * time.Millisecond,
 		Zones: []zoneFrame{
 			{"zone-a", Figures{
-				Rate: 618, InZone: 0.7812, Spill: 0.2188, Success: 0.9961, P50: 24.2, P99: 131, Cost: 0.2188,
+				Rate: 618, InZone: 0.7812, Success: 0.9961, P50: 24.2, P99: 131, Cost: 0.2188,
 			}, poolState{"overflow", "zone-a is 1.62 times slower than normal, so 22 % go to zone-b"}},
 			{"zone-b", Figures{Rate: 203, InZone: 1, Success: 0.93, P50: 19.4, P99: 1034}, poolState{"calm", ""}},
-			{"zone-c", Figures{Rate: 199, InZone: 0, Spill: 1, Success: 0.5, P50: 0.41, P99: 54, Cost: 1}, poolState{
+			{"zone-c", Figures{Rate: 199, InZone: 0, Success: 0.5, P50: 0.41, P99: 54, Cost: 1}, poolState{
 				"evacuated", "nothing answers",
 			}},
 		},
@@ -118,20 +122,4 @@ func TestLatenciesReadShort(t *testing.T) {
 			t.Errorf("%v ms reads %q, want %q", float64(m), got, want)
 		}
 	}
-}
-
-func TestComparisonHasAColumnForEachStrategy(t *testing.T) {
-	swift := scripted(func(r *recorder) {
-		feed(r, 0, 2000, 0)
-		feed(r, 2000, 4000, 1)
-		feed(r, 4000, 8000, 0)
-	})
-	blind := scripted(func(r *recorder) {
-		feed(r, 0, 2000, 0)
-		feed(r, 2000, 4000, 0, -1)
-		feed(r, 4000, 8000, 0)
-	})
-	swift.Strategy, blind.Strategy = "Swift", "Blind"
-	blind.Phases = blind.Phases[:2] // interrupted
-	golden.Check(t, "comparison.txt", joined(comparison([]Report{swift, blind}, grid.Painter{})))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Arrivals are the requests of one client: those that a simulation with this seed lets it send, whatever becomes of them.
-// Who plays the scenario in another way sends the same. One goroutine at a time.
+// A player of the scenario on sockets sends the same. One goroutine at a time.
 type Arrivals struct {
 	Row   int     // of the client's zone in Scenario.Clients
 	Place int     // the client's number in its zone, from 0

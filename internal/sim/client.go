@@ -302,7 +302,7 @@ func (s *Simulation) end(slot uint32, how ending) {
 	}
 	if x.tries > 0 && !x.refused {
 		o.taken = true
-		o.crossed = s.servers[x.server].ways[o.zone] != inZone
+		o.crossed = s.servers[x.server].paths[o.zone] != inZone
 	}
 	s.recorder.add(&o)
 	s.digest.add(uint64(o.took), uint64(x.server)<<8|uint64(x.tries)) //nolint:gosec // for a hash.
@@ -322,7 +322,7 @@ func (s *Simulation) wake(i uint32) {
 	s.agenda.add(turn, evTick, i, 0)
 }
 
-// traced tells whether somebody looks on at the client.
+// traced tells whether the client is the traced one.
 func (s *Simulation) traced(i uint32) bool {
 	return s.options.Trace != nil && s.options.Trace.Client == int(i)
 }

@@ -143,17 +143,17 @@ func (s *Simulation) change(id int, pod *fleet.Pod) {
 func (s *Simulation) place(id int, pod *fleet.Pod) {
 	v := &s.servers[id]
 	v.pod = *pod
-	v.ways = make([]way, len(s.zones))
+	v.paths = make([]path, len(s.zones))
 	for z := range s.zones {
 		switch {
 		case pod.Cluster != "":
-			v.ways[z] = acrossClusters
+			v.paths[z] = acrossClusters
 		case pod.Zone != s.zones[z].Zone || pod.Zone == "":
-			v.ways[z] = acrossZones
+			v.paths[z] = acrossZones
 		}
 	}
 	v.speed = 1
-	if len(s.sc.Server.Speeds) > 0 { // who counts places looks at every endpoint
+	if len(s.sc.Server.Speeds) > 0 { // speeds count the places of all endpoints
 		v.speed = s.sc.Server.Speed(pod.Zone, pod.Cluster, pod.Place, max(s.places(v), pod.Place))
 	}
 }

@@ -2,7 +2,10 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"time"
+
+	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
 // sumUp makes the result of a run all of whose requests are over.
@@ -28,8 +31,8 @@ func (r *recorder) sumUp() *Result {
 		r.close()
 	}
 	length, stress := r.sc.Length, r.sc.Stress
-	calmTime, stressTime := max(0, min(stress.From, length)-Warmup), max(0, min(stress.To, length)-stress.From)
-	all, affected, others := r.everybody(), r.affects(), r.spares()
+	calmTime, stressTime := max(0, min(stress.From, length)-r.sc.Warmup()), max(0, min(stress.To, length)-stress.From)
+	all, affected, others := r.allZones(), r.zonesThat(true), r.zonesThat(false)
 	result := &Result{
 		Scenario: r.sc.Name,
 		Window:   r.figures(stressTime, all, stressed),
@@ -37,7 +40,7 @@ func (r *recorder) sumUp() *Result {
 		Others:   r.figures(stressTime, others, stressed),
 		Calm:     r.figures(calmTime, all, calm),
 		After:    r.figures(max(0, length-stress.To), all, after),
-		Whole:    r.figures(max(0, length-Warmup), all, calm, stressed, after),
+		Whole:    r.figures(max(0, length-r.sc.Warmup()), all, calm, stressed, after),
 		React:    r.react(), Return: r.comeBack(), Oscillation: r.oscillation(),
 		Line: r.points,
 	}
@@ -50,29 +53,18 @@ func (r *recorder) sumUp() *Result {
 	return result
 }
 
-// everybody, affects and spares list zones by index: all, those that the stress is about, and the others.
-func (r *recorder) everybody() []int {
-	zones := make([]int, len(r.affected))
-	for z := range zones {
-		zones[z] = z
-	}
+// allZones lists the zones by index.
+func (r *recorder) allZones() []int {
+	zones := append(r.zonesThat(true), r.zonesThat(false)...)
+	slices.Sort(zones) // sums of floats depend on the order
 	return zones
 }
 
-func (r *recorder) affects() []int {
+// zonesThat lists the zones that the stress is about, or those that it is not about, by index.
+func (r *recorder) zonesThat(affected bool) []int { //nolint:revive // which ones.
 	var zones []int
 	for z, is := range r.affected {
-		if is {
-			zones = append(zones, z)
-		}
-	}
-	return zones
-}
-
-func (r *recorder) spares() []int {
-	var zones []int
-	for z, is := range r.affected {
-		if !is {
+		if is == affected {
 			zones = append(zones, z)
 		}
 	}
@@ -87,23 +79,28 @@ func (r *recorder) figures(lasting time.Duration, zones []int, in ...period) Fig
 			all.merge(&r.sums[p][z])
 		}
 	}
-	f := Figures{Requests: all.latency.total, Success: 1, Good: 1, InZone: 1}
+	return all.figures(r.sc, lasting)
+}
+
+// figures says what was counted, in a time of that length.
+func (s *sum) figures(sc *scenario.Scenario, lasting time.Duration) Figures {
+	f := Figures{Requests: s.latency.total, Success: 1, Good: 1, InZone: 1}
 	if lasting > 0 {
 		f.Rate = float64(f.Requests) / lasting.Seconds()
-		f.CrossBytes = all.cost * r.sc.Request.Bytes / lasting.Seconds()
-		f.Dollars = r.dollars(all.cost / lasting.Seconds())
+		f.CrossBytes = s.cost * sc.Request.Bytes / lasting.Seconds()
+		f.Dollars = dollars(sc, s.cost/lasting.Seconds())
 	}
-	if all.taken > 0 {
-		f.InZone = 1 - float64(all.crossed)/float64(all.taken)
+	if s.taken > 0 {
+		f.InZone = 1 - float64(s.crossed)/float64(s.taken)
 	}
 	if f.Requests == 0 {
 		return f
 	}
 	n := float64(f.Requests)
-	f.Success, f.Good, f.Shed = float64(all.success)/n, float64(all.good)/n, float64(all.shed)/n
-	f.Attempts, f.Cost = float64(all.attempts)/n, all.cost/n
-	f.Mean = time.Duration(float64(all.took) / n)
-	f.P50, f.P99, f.P999 = all.latency.quantile(0.5), all.latency.quantile(0.99), all.latency.quantile(0.999)
+	f.Success, f.Good, f.Shed = float64(s.success)/n, float64(s.good)/n, float64(s.shed)/n
+	f.Attempts, f.Cost = float64(s.attempts)/n, s.cost/n
+	f.Mean = time.Duration(float64(s.took) / n)
+	f.P50, f.P99, f.P999 = s.latency.quantile(0.5), s.latency.quantile(0.99), s.latency.quantile(0.999)
 	return f
 }
 
@@ -150,7 +147,7 @@ const (
 // not good enough they have left at once; else they leave when a second is clearly worse.
 func (r *recorder) react() *time.Duration {
 	from, to := r.sc.Stress.From, min(r.sc.Stress.To, r.sc.Length)
-	before := r.over(Warmup, from)
+	before := r.over(r.sc.Warmup(), from)
 	usual, limit := before.goodShare(), backAbove
 	left := false
 	for at := from; at+time.Second <= to; at += tenth {
@@ -173,7 +170,7 @@ func (r *recorder) react() *time.Duration {
 // comeBack finds the two seconds in which the affected clients were as much in their zone as before the stress.
 func (r *recorder) comeBack() *time.Duration {
 	const settled = 2 * time.Second
-	before := r.over(Warmup, r.sc.Stress.From)
+	before := r.over(r.sc.Warmup(), r.sc.Stress.From)
 	for at := r.sc.Stress.To; at+settled <= r.sc.Length; at += tenth {
 		now := r.over(at, at+settled)
 		if now.spill() <= before.spill()+backWithin {

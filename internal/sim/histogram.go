@@ -14,7 +14,7 @@ type histogram struct {
 }
 
 const (
-	// unitShift: latencies count in units of 64 ns, exactly up to 128 of them: 8 µs, shorter than any way.
+	// unitShift: latencies count in units of 64 ns, exactly up to 128 of them: 8 µs, shorter than any network path.
 	unitShift = 6
 	subBits   = 6 // 64 buckets for each power of two
 	// buckets reach up to 2^30 units, more than a minute; what took longer counts as that.

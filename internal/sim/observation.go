@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// Observation is a run that was not simulated: somebody played the scenario in another way and noted what happened.
+// Observation is a run that was not simulated: the scenario was played on sockets, and this was noted.
 type Observation struct {
 	Scenario  *scenario.Scenario
 	Contender string
@@ -46,10 +46,7 @@ func (o *Observation) Result() *Result {
 	for now := time.Second; now <= o.Scenario.Length; now += time.Second {
 		for len(requests) > 0 && requests[0].Due < now {
 			q := &requests[0]
-			r.add(&outcome{
-				ending: ending{success: q.Success, shed: q.Shed},
-				zone:   q.Row, due: q.Due, took: q.Took, tries: q.Attempts, cost: q.Cost, taken: q.Taken, crossed: q.Crossed,
-			})
+			r.add(q.outcome())
 			requests = requests[1:]
 		}
 		r.second(now, len(o.Endpoints))
@@ -61,6 +58,24 @@ func (o *Observation) Result() *Result {
 		result.PeakLoad = max(result.PeakLoad, result.Endpoints[i].Peak)
 	}
 	return result
+}
+
+func (q *Observed) outcome() *outcome {
+	return &outcome{
+		ending: ending{success: q.Success, shed: q.Shed},
+		zone:   q.Row, due: q.Due, took: q.Took, tries: q.Attempts, cost: q.Cost, taken: q.Taken, crossed: q.Crossed,
+	}
+}
+
+// Sum sums up some requests of a scenario, which were sent within a time of that length, by the definitions of a Result.
+func Sum(sc *scenario.Scenario, requests []Observed, lasting time.Duration) Figures {
+	all := new(sum)
+	for i := range requests {
+		o := requests[i].outcome()
+		one := o.one(sc)
+		all.add(o, &one)
+	}
+	return all.figures(sc, lasting)
 }
 
 // loads finds out what the endpoints did.

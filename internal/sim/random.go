@@ -2,7 +2,7 @@ package sim
 
 import "math/rand/v2"
 
-// actor names who draws random numbers, so that nobody's draws depend on what others do.
+// actor names who draws random numbers, so that the draws of one do not depend on what others do.
 type actor uint64
 
 const (

@@ -34,7 +34,6 @@ const (
 // recorder counts requests by when they were due.
 type recorder struct {
 	sc       *scenario.Scenario
-	good     time.Duration
 	affected []bool // by zone
 
 	tenths  []tally      // of a second, one for each zone
@@ -81,7 +80,7 @@ func (s *sum) merge(o *sum) {
 const tenth = 100 * time.Millisecond
 
 func newRecorder(sc *scenario.Scenario) *recorder {
-	r := &recorder{sc: sc, good: sc.GoodWithin()}
+	r := &recorder{sc: sc}
 	for i := range sc.Clients {
 		r.affected = append(r.affected, len(sc.Affected) == 0 || slices.Contains(sc.Affected, sc.Clients[i].Zone))
 	}
@@ -100,7 +99,7 @@ func newRecorder(sc *scenario.Scenario) *recorder {
 // period tells which part of the run a moment is in.
 func (r *recorder) period(at time.Duration) period {
 	switch {
-	case at < Warmup:
+	case at < r.sc.Warmup():
 		return beginning
 	case at < r.sc.Stress.From:
 		return calm
@@ -111,34 +110,43 @@ func (r *recorder) period(at time.Duration) period {
 	}
 }
 
-// add counts a request.
-func (r *recorder) add(o *outcome) {
-	zones := len(r.affected)
-	one := tally{requests: 1, cost: o.cost}
-	if !o.success {
-		o.took = r.sc.Request.Timeout
-	}
-	if o.success {
-		one.success = 1
-		if o.took <= r.good {
-			one.good = 1
-		}
+// one counts a single request. The latency of a failed one becomes the timeout.
+func (o *outcome) one(sc *scenario.Scenario) tally {
+	t := tally{requests: 1, cost: o.cost}
+	switch {
+	case !o.success:
+		o.took = sc.Request.Timeout
+	case o.took <= sc.GoodWithin():
+		t.success, t.good = 1, 1
+	default:
+		t.success = 1
 	}
 	if o.shed {
-		one.shed = 1
+		t.shed = 1
 	}
 	if o.taken {
-		one.taken = 1
+		t.taken = 1
 		if o.crossed {
-			one.crossed = 1
+			t.crossed = 1
 		}
 	}
-	r.tenths[int(o.due/tenth)*zones+o.zone].merge(&one)
-	s := &r.sums[r.period(o.due)][o.zone]
-	s.tally.merge(&one)
+	return t
+}
+
+// add counts a request, of which one is the tally.
+func (s *sum) add(o *outcome, one *tally) {
+	s.tally.merge(one)
 	s.attempts += int64(o.tries)
 	s.took += o.took
 	s.latency.add(o.took)
+}
+
+// add counts a request.
+func (r *recorder) add(o *outcome) {
+	zones := len(r.affected)
+	one := o.one(r.sc)
+	r.tenths[int(o.due/tenth)*zones+o.zone].merge(&one)
+	r.sums[r.period(o.due)][o.zone].add(o, &one)
 	h := &r.seconds[int(o.due/time.Second)*zones+o.zone]
 	if *h == nil {
 		*h = r.histogram()
@@ -200,15 +208,15 @@ func (r *recorder) close() {
 		}
 	}
 	p.P50, p.P99 = merged.quantile(0.5), merged.quantile(0.99)
-	p.Dollars = r.dollars(all.cost) // in a second
+	p.Dollars = dollars(r.sc, all.cost) // in a second
 	r.spare = append(r.spare, merged)
 	r.closed++
 }
 
 // dollars gives what a second's sum of costs comes to in an hour.
-func (r *recorder) dollars(costPerSecond float64) float64 {
+func dollars(sc *scenario.Scenario, costPerSecond float64) float64 {
 	const perGB, secondsPerHour = 1e9, 3600
-	return costPerSecond * r.sc.Request.Bytes / perGB * r.sc.Price.PerGB * secondsPerHour
+	return costPerSecond * sc.Request.Bytes / perGB * sc.Price.PerGB * secondsPerHour
 }
 
 // covers tells whether the second that ends now is a second of the stress.

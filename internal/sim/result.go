@@ -17,9 +17,9 @@ type Result struct {
 	Window   Figures // all clients while the stress is on
 	Affected Figures // the clients of Scenario.Affected in that time
 	Others   Figures // all other clients in that time; zero when there are none
-	Calm     Figures // all clients from Warmup to the beginning of the stress
+	Calm     Figures // all clients from Scenario.Warmup to the beginning of the stress
 	After    Figures // all clients from the end of the stress on
-	Whole    Figures // all clients from Warmup on
+	Whole    Figures // all clients from Scenario.Warmup on
 
 	// React is how long after the beginning of the stress the affected clients' good share was back at 95 % of what it
 	// was in the calm, and stayed there for a second; 0: it never left. Nil: not before the stress ended.

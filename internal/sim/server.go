@@ -12,7 +12,7 @@ import (
 type server struct {
 	pod   fleet.Pod
 	speed float64 // of its hardware; 1: usual
-	ways  []way   // from each zone that has clients
+	paths []path  // from each zone that has clients
 
 	fault scenario.Condition // by steps
 	lost  bool               // with its node
@@ -61,7 +61,7 @@ func (s *Simulation) factor(v *server) float64 {
 	return f
 }
 
-// leastLeft is the part of its workers that open streams always leave to others: schedulers starve nobody.
+// leastLeft is the part of its workers that open streams always leave to others: schedulers starve no process.
 const leastLeft = 0.1
 
 // grade notes whether service times need a factor.
@@ -180,7 +180,7 @@ func (s *Simulation) served(i uint32) {
 	v.busy--
 }
 
-// reply sends the outcome back, if somebody waits for it.
+// reply sends the outcome back, if a client waits for it.
 func (s *Simulation) reply(i uint32, o pick.Outcome) {
 	x := &s.exchanges.all[i]
 	if x.forsaken {

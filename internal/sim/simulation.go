@@ -17,7 +17,7 @@ type Options struct {
 	Scenario  *scenario.Scenario
 	Contender *contender.Contender
 	Seed      uint64
-	Trace     *Trace // nil: nobody looks on
+	Trace     *Trace // nil: none
 }
 
 // Trace looks at one client's pool.
@@ -39,7 +39,7 @@ const (
 	lines
 )
 
-// Simulation is one run on its way. One goroutine at a time.
+// Simulation is one run. One goroutine at a time.
 type Simulation struct {
 	options Options
 	sc      *scenario.Scenario

@@ -142,8 +142,32 @@ func rewrite(t *testing.T, name, section, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, scenario.Rewrite(text, section, body), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(rewritten(string(text), section, body)), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// rewritten gives a scenario file with another body of a section, which it gets at its end if it has none.
+func rewritten(text, section, body string) string {
+	marker := "-- " + section + " --\n"
+	before, after, _ := strings.Cut(text, marker)
+	rest := ""
+	if i := strings.Index("\n"+after, "\n-- "); i >= 0 {
+		rest = after[i:]
+	}
+	return before + marker + strings.Trim(body, "\n") + "\n" + rest
+}
+
+func TestRewritingAGoldenTouchesOneSectionOnly(t *testing.T) {
+	for text, want := range map[string]string{
+		"T\n-- explain --\nold\n-- results --\nkept\n":       "T\n-- explain --\nnew\n\nlines\n-- results --\nkept\n",
+		"T\n-- explain --\n\nold\n\nold\n-- x --\n-- y --\n": "T\n-- explain --\nnew\n\nlines\n-- x --\n-- y --\n",
+		"T\n-- explain --\n-- x --\n":                        "T\n-- explain --\nnew\n\nlines\n-- x --\n",
+		"T\n-- results --\nkept\n":                           "T\n-- results --\nkept\n-- explain --\nnew\n\nlines\n",
+	} {
+		if got := rewritten(text, "explain", "\nnew\n\nlines\n\n"); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
 	}
 }
 

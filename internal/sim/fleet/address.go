@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// addresses hands out addresses that nobody ever had: by family, upwards from the world's highest.
+// addresses hands out addresses that were never in use: by family, upwards from the world's highest.
 type addresses struct {
 	last  map[topology.Family]netip.Addr
 	taken map[netip.Addr]bool

@@ -97,7 +97,7 @@ func window(a *scenario.Autoscale) time.Duration {
 	return a.Window
 }
 
-// observe notes how busy ready pods were since the Step before. Nobody hears of those that are lost.
+// observe notes how busy ready pods were since the Step before. Those that are lost report nothing.
 func (f *Fleet) observe(now time.Duration, busy func(id int) float64) {
 	from := f.scaler.observed
 	if f.sc.Autoscale == nil || now <= from {

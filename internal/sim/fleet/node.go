@@ -154,7 +154,7 @@ func (f *Fleet) schedule() {
 //
 // Source: Kubernetes, Pod Topology Spread Constraints. With DoNotSchedule a pod would wait for the right zone.
 func (f *Fleet) bind(id int) bool {
-	zone, node, ok := f.seat(id)
+	zone, node, ok := f.placement(id)
 	if !ok {
 		return false
 	}
@@ -172,8 +172,8 @@ func (f *Fleet) bind(id int) bool {
 	return true
 }
 
-// seat finds the zone and the node for a pod.
-func (f *Fleet) seat(id int) (topology.Zone, string, bool) {
+// placement finds the zone and the node for a pod.
+func (f *Fleet) placement(id int) (topology.Zone, string, bool) {
 	var zone topology.Zone
 	var name string
 	best := none
@@ -228,7 +228,7 @@ func (f *Fleet) namesNodes() bool {
 }
 
 // request asks for nodes until each waiting pod will have room, or no zone may grow. Pods take the room of nodes that are
-// on their way first, as the cluster autoscaler, which simulates the scheduler, has them.
+// that are starting first, as the cluster autoscaler, which simulates the scheduler, has them.
 func (f *Fleet) request() {
 	if f.sc.NodePools == nil {
 		return

@@ -31,7 +31,7 @@ func (f *Fleet) adopt(e *topology.Endpoint) {
 	f.hidden = append(f.hidden, s)
 }
 
-// create makes a pod; it starts when it is scheduled. The state says whom it replaces and whether its zone matters.
+// create makes a pod; it starts when it is scheduled. The state says which pod it replaces and whether its zone matters.
 func (f *Fleet) create(pod Pod, s state) int {
 	template := f.template(pod.Zone, s.replaces)
 	pod.ID, pod.Phase, pod.Since, pod.Cold = len(f.pods), Pending, f.now, true
@@ -85,8 +85,8 @@ func portsOf(svc *topology.Service) []topology.EndpointPort {
 	return ports
 }
 
-// age makes pods ready whose start is over, and ends those that have drained. A pod of a lost node starts on, but nobody
-// hears of it before the node is back.
+// age makes pods ready whose start is over, and ends those that have drained. A pod of a lost node starts on, but
+// is not seen to be ready before the node is back.
 func (f *Fleet) age() {
 	for id := range f.pods {
 		pod, s := &f.pods[id], &f.hidden[id]
@@ -187,7 +187,7 @@ func (f *Fleet) scale(where scenario.Where, count int) {
 	}
 }
 
-// freePlace finds the lowest place of a zone that nobody has who stays.
+// freePlace finds the lowest place of a zone that no pod has that stays.
 func (f *Fleet) freePlace(zone topology.Zone) int {
 	taken := make(map[int]bool)
 	for id := range f.pods {

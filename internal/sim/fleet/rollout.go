@@ -15,7 +15,7 @@ type rollout struct {
 	count  int
 	isOn   bool
 	olds   []int // still to be replaced, in order of zone and place
-	starts []int // the pods of the batch that is on its way
+	starts []int // the pods of the batch that is being replaced
 }
 
 // roll takes the first rollout as far as it goes now.

@@ -26,8 +26,6 @@ type parser struct {
 	s      *Scenario
 	file   string
 	rates  []zoneRate
-	stress bool // it was written
-
 	lines  map[string]int  // of sections, statements and fields, by name
 	broken map[string]bool // statements that could not be read
 	errs   []*Error
@@ -79,7 +77,7 @@ func Parse(name string, text []byte) (*Scenario, error) {
 	return nil, errors.Join(all...)
 }
 
-// maxMistakes are told of one file: nobody mends more at a time, and a file that is no scenario has one in each line.
+// maxMistakes are told of one file: more are not mended at a time, and a file that is no scenario has one in each line.
 const maxMistakes = 50
 
 // legible refuses text that is not UTF-8, or that would tell a terminal to do something.
@@ -162,25 +160,37 @@ func (p *parser) each(sec section, read func(words []string)) {
 }
 
 func (p *parser) statement(words []string) {
-	p.name = words[0]
-	var names []string
-	for _, st := range statements() {
-		names = append(names, st.name)
-		if st.name != p.name {
-			continue
+	p.name, words = words[0], words[1:]
+	all := statements(p.s)
+	i := slices.IndexFunc(all, func(st statement) bool { return st.name == p.name })
+	if i < 0 {
+		var names []string
+		for _, st := range all {
+			names = append(names, st.name)
 		}
-		if first, ok := p.lines[p.name]; ok && !st.repeated {
-			p.refuse("", "is there already, in line %d: write one statement", first)
-			return
-		}
-		if _, ok := p.lines[p.name]; !ok {
-			p.lines[p.name] = p.at
-		}
-		p.begin()
-		st.parse(p, words[1:])
+		p.unknown(p.name, names, "unknown statement: want one of "+strings.Join(names, ", "))
 		return
 	}
-	p.unknown(p.name, names, "unknown statement: want one of "+strings.Join(names, ", "))
+	if first, ok := p.lines[p.name]; !ok {
+		p.lines[p.name] = p.at
+	} else if all[i].parse == nil {
+		p.refuse("", "is there already, in line %d: write one statement", first)
+		return
+	}
+	if all[i].absent {
+		p.s.addPart(p.name)
+		all = statements(p.s)
+	}
+	switch st := &all[i]; {
+	case st.parse != nil:
+		st.parse(p, words)
+	case st.value != nil:
+		if err := st.value.parse(strings.Join(words, " ")); err != nil {
+			p.refuse("", "%v", err)
+		}
+	default:
+		p.keys(st.keys, words)
+	}
 }
 
 // unknown refuses a name of a section or a statement, and keeps quiet about what follows from the lack of the one that
@@ -193,49 +203,39 @@ func (p *parser) unknown(name string, names []string, message string) {
 	p.refuse("", "%s", message)
 }
 
-// begin makes the part of the scenario that a statement is about.
-func (p *parser) begin() {
-	switch p.name {
-	case "day":
-		p.s.addDay()
-	case "autoscale":
-		p.s.addAutoscale()
-	case "nodes":
-		p.s.addNodePools()
-	case "stress":
-		p.stress = true
-	}
-}
-
 // keys reads FIELD=VALUEs.
 func (p *parser) keys(keys []key, words []string) {
 	for _, word := range words {
 		name, value, found := strings.Cut(word, "=")
 		i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
 		if i < 0 {
-			var names []string
-			for _, k := range keys {
-				names = append(names, k.name)
-			}
-			if near, ok := topology.Nearest(name, names); ok {
-				p.refuse(name, "unknown field of %s: did you mean %s?", p.name, near)
-				continue
-			}
-			p.refuse(name, "unknown field of %s: want %s", p.name, strings.Join(names, ", "))
+			p.unknownField(name, keys)
 			continue
 		}
-		if !p.note(name) {
-			continue
-		}
-		switch err := keys[i].parse(p.s, value); {
-		case keys[i].flag && found:
+		switch k := &keys[i]; {
+		case !p.note(name):
+		case k.flag && found:
 			p.refuse(name, "is a word of its own: write it without a value")
-		case !keys[i].flag && !found:
+		case !k.flag && !found:
 			p.refuse(name, "has no value: write %s=VALUE", name)
-		case err != nil:
-			p.refuse(name, "%v", err)
+		default:
+			if err := k.parse(value); err != nil {
+				p.refuse(name, "%v", err)
+			}
 		}
 	}
+}
+
+func (p *parser) unknownField(name string, keys []key) {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	if near, ok := topology.Nearest(name, names); ok {
+		p.refuse(name, "unknown field of %s: did you mean %s?", p.name, near)
+		return
+	}
+	p.refuse(name, "unknown field of %s: want %s", p.name, strings.Join(names, ", "))
 }
 
 func (p *parser) step(words []string) {
@@ -266,9 +266,8 @@ func (p *parser) finish() {
 		}
 	}
 	slices.SortFunc(p.s.Clients, func(a, b Clients) int { return strings.Compare(string(a.Zone), string(b.Zone)) })
-	slices.Sort(p.s.Affected)
 	slices.SortStableFunc(p.s.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
-	if !p.stress {
+	if p.lines["stress"] == 0 {
 		p.s.Stress = defaultStress(p.s.Length)
 	}
 }
@@ -283,9 +282,6 @@ func (p *parser) note(field string) bool {
 	p.lines[full] = p.at
 	return true
 }
-
-// line remembers where a field stands that may be there several times; the last one counts.
-func (p *parser) line(full string) { p.lines[full] = p.at }
 
 // refuse reports a mistake in a field of the statement that is being read.
 func (p *parser) refuse(field, format string, args ...any) {
@@ -323,4 +319,64 @@ func (p *parser) lineOf(field string) int {
 		}
 	}
 	return 1
+}
+
+// String gives the text that Parse reads. What has its default is not written; comments are lost.
+func (s *Scenario) String() string {
+	var b strings.Builder
+	b.WriteString(s.Title + "\n")
+	if about := tidy(s.About); about != "" {
+		b.WriteString("\n" + about)
+	}
+	steps := make([]string, 0, len(s.Steps))
+	for _, st := range s.Steps {
+		steps = append(steps, st.String())
+	}
+	for _, sec := range []struct{ name, body string }{
+		{worldSection, s.World.String()},
+		{runSection, strings.Join(s.printRun(), "\n")},
+		{stepsSection, strings.Join(steps, "\n")},
+		{explainSection, s.Explain},
+		{resultsSection, s.Results},
+	} {
+		if body := tidy(sec.body); body != "" {
+			b.WriteString("-- " + sec.name + " --\n" + body)
+		}
+	}
+	return b.String()
+}
+
+// printRun writes the statements that differ from the default; a part that is there is written even when it does not.
+func (s *Scenario) printRun() []string {
+	usual := defaults()
+	usual.Stress = defaultStress(s.Length)
+	all := statements(usual)
+	var lines []string
+	for i, st := range statements(s) {
+		var words []string
+		switch {
+		case st.print != nil:
+			for _, line := range st.print() {
+				lines = append(lines, st.name+" "+line)
+			}
+		case st.value != nil:
+			if text := st.value.print(); text != all[i].value.print() {
+				words = append(words, text)
+			}
+		case !st.absent:
+			for j, k := range st.keys {
+				switch text := k.print(); {
+				case text == all[i].keys[j].print():
+				case k.flag:
+					words = append(words, k.name)
+				default:
+					words = append(words, k.name+"="+text)
+				}
+			}
+		}
+		if len(words) > 0 || st.part && !st.absent {
+			lines = append(lines, strings.Join(append([]string{st.name}, words...), " "))
+		}
+	}
+	return lines
 }

@@ -75,6 +75,7 @@ func randomScenario(random *rand.Rand) *scenario.Scenario {
 		s.Stress.From = g.time(10*time.Second, s.Length-1)
 		s.Stress.To = s.Stress.From + 1 + time.Duration(g.Int64N(int64(s.Length-s.Stress.From)))
 	}
+	s.NoWarmup = g.often()
 	g.model(s)
 	g.parts(s)
 	at := time.Duration(0)

@@ -1,19 +1,20 @@
-// Package scenario holds the stories that the simulator plays: a cluster, its clients and its endpoints, and what happens
-// to them when. A scenario is one text file; Parse and String are inverse.
+// Package scenario holds the inputs of the simulator and the demo: a cluster, its clients and its endpoints, and what
+// happens to them when. A scenario is one text file; Parse and String are inverse.
 //
-// The package balances nothing and knows no clock. What a story means is said here once for all who play it: whom a place
+// The package balances nothing and knows no clock. What a scenario means is said here once for all of its players: which endpoints a place
 // names, what a step does to an endpoint, how long work takes. It refuses what cannot be played, with the file, the line and
 // the field.
 package scenario
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Scenario is a story. It is immutable: any number of runs may share it.
+// Scenario is one input. It is immutable: any number of runs may share it.
 type Scenario struct {
 	Name  string // the file's name without its ending
 	Title string // one line: what happens
@@ -32,8 +33,9 @@ type Scenario struct {
 	Autoscale *Autoscale // nil: the number of pods changes by steps only
 	NodePools *NodePools // nil: there is always room for a pod
 
-	Length time.Duration // of the run
-	Stress Window        // what is measured; the time before it is the calm that it is compared with
+	Length   time.Duration // of the run
+	NoWarmup bool          // figures count the first seconds of the run, too
+	Stress   Window        // what is measured; the time before it is the calm that it is compared with
 	// Affected are the zones whose clients the stress is about, sorted; reaction is measured at them. Empty: all.
 	Affected []topology.Zone
 	Steps    []Step // by time, then line
@@ -93,12 +95,12 @@ type Speed struct {
 	Factor float64
 }
 
-// Network is how long ways are: round trips. A request takes half of one there, and half back.
+// Network is the latency of network paths: round trips. A request takes half of one there, and half back.
 type Network struct {
 	SameZone     time.Duration
 	CrossZone    time.Duration
 	CrossCluster time.Duration
-	Jitter       float64 // each way is longer by an exponential time with this fraction of it as mean
+	Jitter       float64 // each direction is longer by an exponential time with this fraction of it as mean
 }
 
 // Request is what clients send and how patient they are.
@@ -129,7 +131,7 @@ type Discovery struct {
 	Lost   time.Duration // from the loss of a zone's nodes until their endpoints are not ready; 0: at once
 }
 
-// Day is a daily course of all rates: multiplied by a sine between Low and High.
+// Day is how all rates change in a day: multiplied by a sine between Low and High.
 type Day struct {
 	Period    time.Duration
 	Low, High float64
@@ -196,6 +198,14 @@ type Where struct {
 	Part        float64 // the first ones that make this fraction, rounded up; 0: all
 }
 
+// Warmup gives how long the beginning of the run is that no figure counts.
+func (s *Scenario) Warmup() time.Duration {
+	if s.NoWarmup {
+		return 0
+	}
+	return Warmup
+}
+
 // Service gives the one service of the world.
 func (s *Scenario) Service() *topology.Service { return s.World.Services[0] }
 
@@ -217,4 +227,15 @@ func (s *Server) Speed(zone topology.Zone, cluster string, place, count int) flo
 		}
 	}
 	return 1
+}
+
+// Paragraphs gives About as it is to be set anew: a line for each paragraph.
+func (s *Scenario) Paragraphs() []string {
+	var paragraphs []string
+	for text := range strings.SplitSeq(s.About, "\n\n") {
+		if words := strings.Fields(text); len(words) > 0 {
+			paragraphs = append(paragraphs, strings.Join(words, " "))
+		}
+	}
+	return paragraphs
 }

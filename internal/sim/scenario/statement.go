@@ -1,8 +1,15 @@
 package scenario
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // What no scenario needs to go beyond: it would run for days or fill the memory.
@@ -18,7 +25,7 @@ const (
 	maxDollars   = 1_000
 	maxBytes     = 1e12
 	maxWait      = time.Hour // of anything that a request or a pod waits for
-	maxWay       = 10 * time.Second
+	maxTrip      = 10 * time.Second
 	maxRetries   = 100
 )
 
@@ -30,71 +37,86 @@ const Warmup = 10 * time.Second
 
 // statement is a kind of line of the run section: a word and what follows it.
 type statement struct {
-	name string
-	// repeated: the statement may stand on several lines.
-	repeated bool
-	// keys are its FIELD=VALUEs; none when it reads its words itself.
-	keys []key
-	// part gives the optional part of the scenario that the keys are in; nil when there always is one.
-	part  func(s *Scenario) (there bool)
+	name   string
+	absent bool  // the part of the scenario that it is about is not there
+	part   bool  // which may be so
+	keys   []key // FIELD=VALUEs, or
+	value  *key  // the only value, or
+	// parse and print are of a statement that may stand on several lines: its words, and its lines without the name.
 	parse func(p *parser, words []string)
-	print func(s *Scenario) []string // a line each, without the name
+	print func() []string
 }
 
-// statements lists every statement in the order of printing.
-func statements() []statement {
+// statements lists every statement about s in the order of printing.
+func statements(s *Scenario) []statement {
+	server, network, request, discovery := &s.Server, &s.Network, &s.Request, &s.Discovery
+	day, scaler, pools := cmp.Or(s.Day, usualDay()), cmp.Or(s.Autoscale, usualAutoscale()), cmp.Or(s.NodePools, usualNodePools())
+	one := func(k key) *key { return &k }
 	return []statement{
-		{name: "clients", repeated: true, parse: parseClients, print: printClients},
-		{name: "rate", repeated: true, parse: parseRate, print: printRate},
-		keyed("server", nil, serverKeys()),
-		{name: "speed", repeated: true, parse: parseSpeed, print: printSpeed},
-		keyed("network", nil, networkKeys()),
-		keyed("request", nil, requestKeys()),
-		keyed("price", nil, []key{
-			numberKey("per-gb", func(s *Scenario) *float64 { return &s.Price.PerGB }, 0, maxDollars),
-		}),
-		keyed("discovery", nil, discoveryKeys()),
-		keyed("day", func(s *Scenario) bool { return s.Day != nil }, dayKeys()),
-		keyed("autoscale", func(s *Scenario) bool { return s.Autoscale != nil }, autoscaleKeys()),
-		keyed("nodes", func(s *Scenario) bool { return s.NodePools != nil }, nodeKeys()),
-		{name: "length", parse: parseLength, print: printLength},
-		{name: "stress", parse: parseStress, print: printStress},
-		{name: "affected", parse: parseAffected, print: printAffected},
+		{name: "clients", parse: parseClients, print: s.printClients},
+		{name: "rate", parse: parseRate, print: s.printRate},
+		{name: "server", keys: []key{
+			at("workers", &server.Workers, whole(1, maxWorkers)),
+			at("queue", &server.Queue, whole(0, maxQueue)),
+			at("service", &server.Service, distribution()),
+			at("start", &server.Start, duration(0, maxWait)),
+			at("cold", &server.Cold, number(0, maxFactor)),
+			at("warm", &server.Warm, duration(0, maxWait)),
+			at("drain", &server.Drain, duration(0, maxWait)),
+		}},
+		{name: "speed", parse: parseSpeed, print: s.printSpeed},
+		{name: "network", keys: []key{
+			at("same-zone", &network.SameZone, duration(0, maxTrip)),
+			at("cross-zone", &network.CrossZone, duration(0, maxTrip)),
+			at("cross-cluster", &network.CrossCluster, duration(0, maxTrip)),
+			at("jitter", &network.Jitter, number(0, 10)),
+		}},
+		{name: "request", keys: []key{
+			at("timeout", &request.Timeout, duration(time.Millisecond, maxWait)),
+			at("good", &request.Good, duration(0, maxWait)),
+			at("attempt", &request.Attempt, duration(0, maxWait)),
+			at("retries", &request.Retries, whole(0, maxRetries)),
+			at("budget", &request.Budget, number(0, maxRetries)),
+			at("backoff", &request.Backoff, duration(0, maxWait)),
+			at("bytes", &request.Bytes, size()),
+			at("polls", &request.Polls, number(0, 1)),
+			at("streams", &request.Streams, number(0, 1)),
+			at("hold", &request.Hold, duration(0, maxLength)),
+			at("load", &request.Load, number(0, maxWorkers)),
+			flag("accepted", &request.Accepted),
+		}},
+		{name: "price", keys: []key{at("per-gb", &s.Price.PerGB, number(0, maxDollars))}},
+		{name: "discovery", keys: []key{
+			at("delay", &discovery.Delay, duration(0, maxWait)),
+			at("jitter", &discovery.Jitter, number(0, 1)),
+			at("lost", &discovery.Lost, duration(0, maxLength)),
+		}},
+		{name: "day", part: true, absent: s.Day == nil, keys: []key{
+			at("period", &day.Period, duration(time.Second, maxLength)),
+			at("low", &day.Low, number(0, maxFactor)),
+			at("high", &day.High, number(0, maxFactor)),
+			at("lag", &day.Lag, lag()),
+		}},
+		{name: "autoscale", part: true, absent: s.Autoscale == nil, keys: []key{
+			at("min", &scaler.Min, whole(1, maxEndpoints)),
+			at("max", &scaler.Max, whole(1, maxEndpoints)),
+			at("target", &scaler.Target, number(0.01, 1)),
+			at("every", &scaler.Every, duration(time.Second, maxWait)),
+			at("tolerance", &scaler.Tolerance, number(0, 1)),
+			at("window", &scaler.Window, duration(time.Second, maxWait)),
+			at("stabilization", &scaler.Stabilization, duration(0, maxLength)),
+		}},
+		{name: "nodes", part: true, absent: s.NodePools == nil, keys: []key{
+			at("pods-per-node", &pools.PodsPerNode, whole(1, maxEndpoints)),
+			at("max", &pools.Max, whole(1, maxEndpoints)),
+			at("boot", &pools.Boot, duration(0, maxWait)),
+			at("idle", &pools.Idle, duration(0, maxLength)),
+		}},
+		{name: "warmup", value: one(at("", &s.NoWarmup, noWarmup()))},
+		{name: "length", value: one(at("", &s.Length, runLength()))},
+		{name: "stress", value: one(at("", &s.Stress, window()))},
+		{name: "affected", value: one(at("", &s.Affected, zoneList()))},
 	}
-}
-
-// keyed is a statement of nothing but FIELD=VALUEs.
-func keyed(name string, part func(*Scenario) bool, keys []key) statement {
-	return statement{
-		name: name, keys: keys, part: part,
-		parse: func(p *parser, words []string) { p.keys(keys, words) },
-		print: func(s *Scenario) []string { return printKeys(s, part, keys) },
-	}
-}
-
-// printKeys writes the values that are not the default; a part that is there is written even when all are.
-func printKeys(s *Scenario, part func(*Scenario) bool, keys []key) []string {
-	if part != nil && !part(s) {
-		return nil
-	}
-	usual := defaults()
-	usual.addDay()
-	usual.addAutoscale()
-	usual.addNodePools()
-	var words []string
-	for _, k := range keys {
-		switch text := k.print(s); {
-		case text == k.print(usual):
-		case k.flag:
-			words = append(words, k.name)
-		default:
-			words = append(words, k.name+"="+text)
-		}
-	}
-	if len(words) == 0 && part == nil {
-		return nil
-	}
-	return []string{strings.Join(words, " ")}
 }
 
 // defaults gives the scenario of a file that says nothing: a service of usual size, whose clients do not retry. Budget and
@@ -122,20 +144,289 @@ func defaults() *Scenario {
 	}
 }
 
-func (s *Scenario) addDay() { s.Day = &Day{Period: time.Minute, Low: 0.3, High: 1} }
+func usualDay() *Day { return &Day{Period: time.Minute, Low: 0.3, High: 1} }
 
-func (s *Scenario) addAutoscale() {
-	s.Autoscale = &Autoscale{
+func usualAutoscale() *Autoscale {
+	return &Autoscale{
 		Min: 1, Max: 100, Target: 0.6, Every: 15 * time.Second, Tolerance: 0.1, Window: 30 * time.Second,
 		Stabilization: 5 * time.Minute,
 	}
 }
 
-func (s *Scenario) addNodePools() {
-	s.NodePools = &NodePools{PodsPerNode: 4, Max: 10, Boot: time.Minute}
+func usualNodePools() *NodePools { return &NodePools{PodsPerNode: 4, Max: 10, Boot: time.Minute} }
+
+// addPart makes the part of the scenario that a statement is about.
+func (s *Scenario) addPart(statement string) {
+	switch statement {
+	case "day":
+		s.Day = usualDay()
+	case "autoscale":
+		s.Autoscale = usualAutoscale()
+	case "nodes":
+		s.NodePools = usualNodePools()
+	}
 }
 
 // defaultStress is the middle of the run: from 30 % of it, and not before the warm-up is over, to 70 %.
 func defaultStress(length time.Duration) Window {
 	return Window{From: max(Warmup, length/10*3), To: length / 10 * 7}
+}
+
+func accept[T any](T) error { return nil }
+
+func noWarmup() kind[bool] {
+	return kind[bool]{
+		func(text string) (bool, error) {
+			if text != "none" {
+				return false, fmt.Errorf("want warmup none, or no such statement: then the first %s are not counted", formatTime(Warmup))
+			}
+			return true, nil
+		},
+		func(is bool) string { return map[bool]string{true: "none"}[is] }, accept[bool],
+	}
+}
+
+func runLength() kind[time.Duration] {
+	k := duration(minLength, maxLength)
+	k.check = func(d time.Duration) error {
+		if d >= minLength && d <= maxLength {
+			return nil
+		}
+		return fmt.Errorf("is %s: want %s to %s; the first %s are never counted", formatTime(d), formatTime(minLength),
+			formatTime(maxLength), formatTime(Warmup))
+	}
+	return k
+}
+
+// window is a time of the run, as FROM..TO.
+func window() kind[Window] {
+	return kind[Window]{
+		func(text string) (w Window, err error) {
+			from, to, found := strings.Cut(text, "..")
+			if !found {
+				return w, fmt.Errorf("want FROM..TO, as in stress 30s..70s")
+			}
+			if w.From, err = parseTime(from); err == nil {
+				w.To, err = parseTime(to)
+			}
+			return w, err
+		},
+		func(w Window) string { return formatTime(w.From) + ".." + formatTime(w.To) }, accept[Window],
+	}
+}
+
+// zoneList is zones in any order, which becomes that of names.
+func zoneList() kind[[]topology.Zone] {
+	return kind[[]topology.Zone]{
+		func(text string) ([]topology.Zone, error) {
+			var zones []topology.Zone
+			for word := range strings.FieldsSeq(text) {
+				zone, err := topology.ParseZone(word)
+				if err != nil {
+					return nil, err
+				}
+				if slices.Contains(zones, zone) {
+					return nil, fmt.Errorf("names zone %s twice: remove one", zone)
+				}
+				zones = append(zones, zone)
+			}
+			if len(zones) == 0 {
+				return nil, fmt.Errorf("names no zone: write one, or leave the statement out for all of them")
+			}
+			slices.Sort(zones)
+			return zones, nil
+		},
+		func(zones []topology.Zone) string { return strings.Join(names(zones), " ") }, accept[[]topology.Zone],
+	}
+}
+
+func names(zones []topology.Zone) []string {
+	var all []string
+	for _, zone := range zones {
+		all = append(all, string(zone))
+	}
+	return all
+}
+
+// lag is ZONE:TIME,….
+func lag() kind[map[topology.Zone]time.Duration] {
+	return kind[map[topology.Zone]time.Duration]{
+		parseLag,
+		func(lag map[topology.Zone]time.Duration) string {
+			var parts []string
+			for _, zone := range slices.Sorted(maps.Keys(lag)) {
+				parts = append(parts, string(zone)+":"+formatTime(lag[zone]))
+			}
+			return strings.Join(parts, ",")
+		},
+		func(lag map[topology.Zone]time.Duration) error {
+			for _, zone := range slices.Sorted(maps.Keys(lag)) {
+				if err := duration(0, maxLength).check(lag[zone]); err != nil {
+					return fmt.Errorf("of zone %s %w", zone, err)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func parseLag(text string) (map[topology.Zone]time.Duration, error) {
+	lag := make(map[topology.Zone]time.Duration)
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, found := strings.Cut(part, ":")
+		if !found {
+			return nil, fmt.Errorf("bad lag %q: want ZONE:TIME, as in b:20s", part)
+		}
+		zone, err := topology.ParseZone(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := lag[zone]; ok {
+			return nil, fmt.Errorf("names zone %s twice: remove one", zone)
+		}
+		if lag[zone], err = parseTime(value); err != nil {
+			return nil, err
+		}
+	}
+	return lag, nil
+}
+
+// clientsOf finds the clients of a zone; nil when there are none.
+func (s *Scenario) clientsOf(zone topology.Zone) *Clients {
+	for i := range s.Clients {
+		if s.Clients[i].Zone == zone {
+			return &s.Clients[i]
+		}
+	}
+	return nil
+}
+
+// parseClients reads ZONE:COUNT… [shares=PERCENT,…].
+func parseClients(p *parser, words []string) {
+	var shares []float64
+	words = slices.DeleteFunc(words, func(word string) bool {
+		list, found := strings.CutPrefix(word, "shares=")
+		if found && shares != nil {
+			p.refuse("shares", "is there already: remove one")
+		}
+		if found {
+			shares = p.shares(list)
+		}
+		return found
+	})
+	for _, word := range words {
+		if zone, count, ok := zoneValue(p, word, "8", parseInt); ok {
+			p.s.Clients = append(p.s.Clients, Clients{Zone: zone, Count: count, Shares: slices.Clone(shares)})
+		}
+	}
+}
+
+func (p *parser) shares(list string) []float64 {
+	shares := []float64{}
+	for part := range strings.SplitSeq(list, ",") {
+		share, err := parsePercent(part)
+		if err != nil {
+			p.refuse("shares", "%v; shares are percentages, as in shares=50,30,20", err)
+		}
+		shares = append(shares, share)
+	}
+	return shares
+}
+
+// zoneValue reads ZONE:VALUE, once for each zone.
+func zoneValue[T any](p *parser, word, example string, parse func(string) (T, error)) (zone topology.Zone, value T, ok bool) {
+	name, text, found := strings.Cut(word, ":")
+	if !found {
+		p.refuse("", "bad %q: want ZONE:VALUE, as in a:%s", word, example)
+		return zone, value, false
+	}
+	zone, err := topology.ParseZone(name)
+	if err != nil {
+		p.refuse("", "%v", err)
+		return zone, value, false
+	}
+	if !p.note(name) {
+		return zone, value, false
+	}
+	if value, err = parse(text); err != nil {
+		p.refuse(name, "%v", err)
+	}
+	return zone, value, err == nil
+}
+
+// printClients writes zones with equal shares on one line.
+func (s *Scenario) printClients() []string {
+	var lines []string
+	for i := 0; i < len(s.Clients); {
+		var words []string
+		shares := s.Clients[i].Shares
+		for i < len(s.Clients) && slices.Equal(s.Clients[i].Shares, shares) {
+			words = append(words, string(s.Clients[i].Zone)+":"+strconv.Itoa(s.Clients[i].Count))
+			i++
+		}
+		if len(shares) > 0 {
+			var parts []string
+			for _, share := range shares {
+				parts = append(parts, formatPercent(share))
+			}
+			words = append(words, "shares="+strings.Join(parts, ","))
+		}
+		lines = append(lines, strings.Join(words, " "))
+	}
+	return lines
+}
+
+// parseRate reads ZONE:RATE…; the rates go to their clients when all lines are read.
+func parseRate(p *parser, words []string) {
+	for _, word := range words {
+		if zone, rate, ok := zoneValue(p, word, "660", parseNumber); ok {
+			p.rates = append(p.rates, zoneRate{zone, rate})
+		}
+	}
+}
+
+func (s *Scenario) printRate() []string {
+	var words []string
+	for _, c := range s.Clients {
+		words = append(words, string(c.Zone)+":"+formatNumber(c.Rate))
+	}
+	return oneLine(words)
+}
+
+// parseSpeed reads PLACE:FACTOR….
+func parseSpeed(p *parser, words []string) {
+	for _, word := range words {
+		place, value, found := strings.Cut(word, ":")
+		if !found {
+			p.refuse("", "bad %q: want PLACE:FACTOR, as in a/1-3:0.5", word)
+			continue
+		}
+		where, err := parseWhere(place)
+		var factor float64
+		if err == nil {
+			factor, err = parseNumber(value)
+		}
+		if err != nil {
+			p.refuse("", "%v", err)
+			continue
+		}
+		p.s.Server.Speeds = append(p.s.Server.Speeds, Speed{where, factor})
+		p.lines["speed."+where.String()] = p.at // the last one counts
+	}
+}
+
+func (s *Scenario) printSpeed() []string {
+	var words []string
+	for _, sp := range s.Server.Speeds {
+		words = append(words, sp.Where.String()+":"+formatNumber(sp.Factor))
+	}
+	return oneLine(words)
+}
+
+// oneLine is a line of the words; none without any.
+func oneLine(words []string) []string {
+	if len(words) == 0 {
+		return nil
+	}
+	return []string{strings.Join(words, " ")}
 }

@@ -2,7 +2,7 @@ package scenario
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,204 +23,132 @@ const (
 // verb is how a step of one Verb is written: TIME VERB PLACE and its operands.
 type verb struct {
 	name  Verb
-	form  string // of the operands, for people
 	scope scope
-	parse func(st *Step, words []string) error
-	print func(st Step) string
-	check func(st Step) error
-	// only gives the fields that the verb uses.
-	only func(st Step) Step
+	form  string // of the operands, for people
+	// operand is the value after the place; nil: there is none. Of a rate, over follows.
+	operand func(st *Step) key
 }
 
 // verbs lists all of them in the order of the constants.
 func verbs() []verb {
-	factor := verb{
-		form: "xFACTOR", scope: ofEndpoints,
-		parse: one(func(st *Step, word string) error { return assign(&st.Factor, word, parseFactor) }),
-		print: func(st Step) string { return "x" + formatNumber(st.Factor) },
-		check: func(st Step) error { return between("the factor", st.Factor, 0, maxFactor) },
-		only:  func(st Step) Step { return Step{Factor: st.Factor} },
-	}
-	wait := verb{
-		form:  "TIME",
-		parse: one(func(st *Step, word string) error { return assign(&st.Time, word, parseTime) }),
-		print: func(st Step) string { return formatTime(st.Time) },
-		check: func(st Step) error { return checkTime("the time", st.Time) },
-		only:  func(st Step) Step { return Step{Time: st.Time} },
-	}
-	bare := verb{
-		parse: func(_ *Step, words []string) error {
-			if len(words) > 0 {
-				return fmt.Errorf("does not understand %q: nothing follows the place", strings.Join(words, " "))
-			}
-			return nil
-		},
-		print: func(Step) string { return "" },
-		check: func(Step) error { return nil },
-		only:  func(Step) Step { return Step{} },
-	}
-	ratio := verb{
-		form:  "FRACTION",
-		parse: one(func(st *Step, word string) error { return assign(&st.Ratio, word, parseNumber) }),
-		print: func(st Step) string { return formatNumber(st.Ratio) },
-		check: func(st Step) error { return between("the fraction", st.Ratio, 0, 1) },
-		only:  func(st Step) Step { return Step{Ratio: st.Ratio} },
-	}
-	as := func(v verb, name Verb, sc scope) verb {
-		v.name, v.scope = name, sc
-		return v
-	}
+	wait := func(st *Step) key { return at("the time", &st.Time, duration(0, maxLength)) }
 	return []verb{
-		rateVerb(factor),
-		slowVerb(factor),
-		as(wait, Delay, ofEndpoints),
-		as(ratio, Fail, ofEndpoints),
-		as(bare, Hang, ofEndpoints),
-		as(bare, Refuse, ofEndpoints),
-		as(bare, Heal, ofEndpoints),
-		as(bare, Lose, ofZones),
-		as(bare, Return, ofZones),
-		as(batchVerb(), Rollout, ofZones),
-		as(countVerb(), Scale, ofOneZone),
-		as(wait, Drain, ofHomeZone),
+		{Rate, ofClients, "xFACTOR [over TIME]", func(st *Step) key {
+			return at("the factor", &st.Factor, factor(number(0, maxFactor)))
+		}},
+		{Slow, ofEndpoints, "xFACTOR", func(st *Step) key { // work that takes no time is no work
+			return at("the factor", &st.Factor, factor(above(0, maxFactor)))
+		}},
+		{Delay, ofEndpoints, "TIME", wait},
+		{Fail, ofEndpoints, "FRACTION", func(st *Step) key { return at("the fraction", &st.Ratio, number(0, 1)) }},
+		{Hang, ofEndpoints, "", nil},
+		{Refuse, ofEndpoints, "", nil},
+		{Heal, ofEndpoints, "", nil},
+		{Lose, ofZones, "", nil},
+		{Return, ofZones, "", nil},
+		{Rollout, ofZones, "[batch=COUNT]", func(st *Step) key { return at("the batch", &st.Count, batch()) }},
+		{Scale, ofOneZone, "COUNT", func(st *Step) key { return at("the number of pods", &st.Count, whole(0, maxEndpoints)) }},
+		{Drain, ofHomeZone, "TIME", wait},
 	}
 }
 
-// one reads the only operand of a verb.
-func one(parse func(st *Step, word string) error) func(*Step, []string) error {
-	return func(st *Step, words []string) error {
-		if len(words) != 1 {
-			return fmt.Errorf("has %d words after the place: want one", len(words))
+// batch is how many pods a rollout replaces at a time; one when it does not say.
+func batch() kind[int] {
+	k := whole(1, maxEndpoints)
+	of := k
+	k.parse = func(text string) (int, error) {
+		if text == "" {
+			return 1, nil
 		}
-		return parse(st, words[0])
+		count, found := strings.CutPrefix(text, "batch=")
+		if !found {
+			return 0, fmt.Errorf("does not understand %q: want batch=COUNT, as in batch=2", text)
+		}
+		return of.parse(count)
 	}
+	k.format = func(n int) string {
+		if n == 1 {
+			return ""
+		}
+		return "batch=" + of.format(n)
+	}
+	return k
 }
 
-// rateVerb adds the time in which a factor is reached.
-func rateVerb(factor verb) verb {
-	v := factor
-	v.name, v.scope, v.form = Rate, ofClients, "xFACTOR [over TIME]"
-	v.parse = func(st *Step, words []string) error {
-		const withOver = 3 // xFACTOR over TIME
-		if len(words) == withOver && words[1] == "over" {
-			if err := assign(&st.Over, words[2], parseTime); err != nil {
-				return err
-			}
-			words = words[:1]
+// parse reads the words after the place.
+func (v *verb) parse(st *Step, words []string) error {
+	if v.operand == nil {
+		if len(words) > 0 {
+			return fmt.Errorf("does not understand %q: nothing follows the place", strings.Join(words, " "))
 		}
-		return factor.parse(st, words)
+		return nil
 	}
-	v.print = func(st Step) string {
-		if st.Over == 0 {
-			return factor.print(st)
-		}
-		return factor.print(st) + " over " + formatTime(st.Over)
-	}
-	v.check = func(st Step) error {
-		if err := checkTime("the time after over", st.Over); err != nil {
+	const withOver = 3 // xFACTOR over TIME
+	if v.name == Rate && len(words) == withOver && words[1] == "over" {
+		if err := over(st).parse(words[2]); err != nil {
 			return err
 		}
-		return factor.check(st)
+		words = words[:1]
 	}
-	v.only = func(st Step) Step { return Step{Factor: st.Factor, Over: st.Over} }
-	return v
+	if len(words) == 0 && strings.HasPrefix(v.form, "[") {
+		words = []string{""}
+	}
+	if len(words) != 1 {
+		return fmt.Errorf("has %d words after the place: want one", len(words))
+	}
+	return v.operand(st).parse(words[0])
 }
 
-// slowVerb has no factor of 0: work that takes no time is no work.
-func slowVerb(factor verb) verb {
-	v := factor
-	v.name, v.scope = Slow, ofEndpoints
-	v.check = func(st Step) error {
-		if st.Factor > 0 && st.Factor <= maxFactor {
-			return nil
-		}
-		return fmt.Errorf("the factor is %s: want more than 0 and at most %d", formatNumber(st.Factor), maxFactor)
-	}
-	return v
-}
+// over is the time in which a rate is reached.
+func over(st *Step) key { return at("the time after over", &st.Over, duration(0, maxLength)) }
 
-// batchVerb reads how many pods a rollout replaces at a time; one when it does not say.
-func batchVerb() verb {
-	return verb{
-		form: "[batch=COUNT]",
-		parse: func(st *Step, words []string) error {
-			st.Count = 1
-			if len(words) == 0 {
-				return nil
-			}
-			return one(func(st *Step, word string) error {
-				count, found := strings.CutPrefix(word, "batch=")
-				if !found {
-					return fmt.Errorf("does not understand %q: want batch=COUNT, as in batch=2", word)
-				}
-				return assign(&st.Count, count, parseInt)
-			})(st, words)
-		},
-		print: func(st Step) string {
-			if st.Count == 1 {
-				return ""
-			}
-			return "batch=" + strconv.Itoa(st.Count)
-		},
-		check: func(st Step) error { return between("the batch", float64(st.Count), 1, maxEndpoints) },
-		only:  func(st Step) Step { return Step{Count: st.Count} },
+// check refuses operands that make no sense, and those that the verb does not have.
+func (v *verb) check(st Step) error {
+	keys := []key{over(&st)}
+	if v.operand != nil {
+		keys = append(keys, v.operand(&st))
 	}
-}
-
-func countVerb() verb {
-	return verb{
-		form:  "COUNT",
-		parse: one(func(st *Step, word string) error { return assign(&st.Count, word, parseInt) }),
-		print: func(st Step) string { return strconv.Itoa(st.Count) },
-		check: func(st Step) error { return between("the number of pods", float64(st.Count), 0, maxEndpoints) },
-		only:  func(st Step) Step { return Step{Count: st.Count} },
-	}
-}
-
-// parseFactor reads xNUMBER.
-func parseFactor(text string) (float64, error) {
-	number, found := strings.CutPrefix(text, "x")
-	if found {
-		if f, err := parseNumber(number); err == nil {
-			return f, nil
+	for _, k := range keys {
+		if err := k.check(); err != nil {
+			return fmt.Errorf("%s %w", k.name, err)
 		}
 	}
-	return 0, fmt.Errorf("bad factor %q: want x and a number, as in x3 or x0.5", text)
+	used := Step{At: st.At, Verb: st.Verb, Where: st.Where, Line: st.Line}
+	if err := v.parse(&used, strings.Fields(v.print(st))); err != nil || used != st {
+		return fmt.Errorf("has a value that %s does not use", st.Verb)
+	}
+	return nil
 }
 
-func between(what string, f, least, most float64) error {
-	if f >= least && f <= most {
-		return nil
+// print gives the words after the place.
+func (v *verb) print(st Step) string {
+	switch {
+	case v.operand == nil:
+		return ""
+	case st.Over != 0:
+		return v.operand(&st).print() + " over " + formatTime(st.Over)
+	default:
+		return v.operand(&st).print()
 	}
-	return fmt.Errorf("%s is %s: want %s to %s", what, formatNumber(f), formatNumber(least), formatNumber(most))
-}
-
-func checkTime(what string, d time.Duration) error {
-	if d >= 0 && d <= maxLength {
-		return nil
-	}
-	return fmt.Errorf("%s is %s: want 0s to %s", what, formatTime(d), formatTime(maxLength))
 }
 
 // verbNamed finds a verb.
 func verbNamed(name Verb) (verb, bool) {
-	for _, v := range verbs() {
-		if v.name == name {
-			return v, true
-		}
+	all := verbs()
+	i := slices.IndexFunc(all, func(v verb) bool { return v.name == name })
+	if i < 0 {
+		return verb{}, false
 	}
-	return verb{}, false
+	return all[i], true
 }
 
 // String gives the step as files have it.
 func (st Step) String() string {
 	text := formatTime(st.At) + " " + string(st.Verb) + " " + st.Where.String()
 	if v, ok := verbNamed(st.Verb); ok {
-		if operands := v.print(st); operands != "" {
-			text += " " + operands
-		}
+		text += " " + v.print(st)
 	}
-	return text
+	return strings.TrimSuffix(text, " ")
 }
 
 // parseStep reads the words of a line. The verb is known even when the rest is wrong.
@@ -249,8 +177,15 @@ func parseStep(words []string) (Step, error) {
 		return st, err
 	}
 	if err := v.parse(&st, words[least:]); err != nil {
-		form := strings.TrimSpace(string(v.name) + " PLACE " + v.form)
-		return st, fmt.Errorf("%w (TIME %s)", err, form)
+		return st, fmt.Errorf("%w (TIME %s)", err, strings.TrimSpace(string(v.name)+" PLACE "+v.form))
 	}
 	return st, nil
+}
+
+// within refuses a step that is not in the run.
+func (st *Step) within(length time.Duration) error {
+	if st.At >= 0 && st.At < length {
+		return nil
+	}
+	return fmt.Errorf("at %s is not within the run of %s: make the run longer, or the step earlier", formatTime(st.At), formatTime(length))
 }

@@ -1,9 +1,6 @@
 package scenario
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // section is a part of a file: what follows a line "-- NAME --".
 type section struct {
@@ -61,42 +58,4 @@ func tidy(text string) string {
 		lines[i] = strings.TrimRight(line, " \t\r")
 	}
 	return prose(lines)
-}
-
-// Rewrite gives the text of a scenario file with another body in one section; every other byte stays as it is. A section
-// that is not there is appended. No line of body may be a section's marker.
-func Rewrite(text []byte, name, body string) []byte {
-	body = tidy(body)
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	var out []byte
-	for i, line := range lines {
-		out = append(out, line...)
-		if found, ok := marker(strings.TrimSuffix(string(line), "\n")); !ok || found != name {
-			continue
-		}
-		if !bytes.HasSuffix(out, []byte("\n")) {
-			out = append(out, '\n')
-		}
-		out = append(out, body...)
-		rest := after(lines[i+1:])
-		return append(out, bytes.Join(lines[i+1+rest:], nil)...)
-	}
-	if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
-		out = append(out, '\n')
-	}
-	return append(out, "-- "+name+" --\n"+body...)
-}
-
-// after counts the lines of a section's body, without the empty ones before the next section.
-func after(lines [][]byte) int {
-	count := 0
-	for i, line := range lines {
-		if _, ok := marker(strings.TrimSuffix(string(line), "\n")); ok {
-			break
-		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			count = i + 1
-		}
-	}
-	return count
 }

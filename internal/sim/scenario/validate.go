@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -47,14 +49,13 @@ func (v *validator) all() {
 		{[]string{worldSection}, v.world},
 		{[]string{"clients", worldSection}, v.clients},
 		{[]string{"clients", "rate"}, v.rates},
-		{nil, v.keys},
+		{nil, v.values},
 		{[]string{"server"}, v.server},
 		{[]string{"speed", worldSection}, v.speeds},
 		{[]string{"request"}, v.request},
 		{[]string{"day", "clients"}, v.day},
 		{[]string{"autoscale"}, v.autoscale},
 		{[]string{"nodes", worldSection}, v.nodes},
-		{[]string{"length"}, v.length},
 		{[]string{"length", "stress"}, v.stress},
 		{[]string{"affected", "clients"}, v.affected},
 		{[]string{worldSection, "clients", "length"}, v.steps},
@@ -67,6 +68,21 @@ func (v *validator) all() {
 
 func (v *validator) refuse(field, format string, args ...any) {
 	v.errs = append(v.errs, &Error{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// want refuses what is not right, and tells whether it is.
+func (v *validator) want(isRight bool, field, format string, args ...any) bool { //nolint:revive // that is what it is about.
+	if !isRight {
+		v.refuse(field, format, args...)
+	}
+	return isRight
+}
+
+// report refuses what there is an error of.
+func (v *validator) report(field string, err error) {
+	if err != nil {
+		v.refuse(field, "%v", err)
+	}
 }
 
 // texts refuses what String could not write so that Parse reads it again.
@@ -169,28 +185,19 @@ func (v *validator) breakOff(name string) {
 }
 
 func (v *validator) clients() {
-	if len(v.s.Clients) == 0 {
-		v.refuse("clients", "there are none: say how many each zone has, as in clients a:8 b:8 c:8")
-	}
+	v.want(len(v.s.Clients) > 0, "clients", "there are none: say how many each zone has, as in clients a:8 b:8 c:8")
 	total := 0
 	for i, c := range v.s.Clients {
 		field := "clients." + string(c.Zone)
-		if !slices.Contains(v.zones, c.Zone) {
-			v.refuse(field, "zone %s is not in the world: it has %s", c.Zone, list(v.zones))
-		}
-		if i > 0 && v.s.Clients[i-1].Zone >= c.Zone {
-			v.refuse(field, "zones are not sorted, or one is there twice")
-		}
-		if c.Count < 1 || c.Count > maxClients {
-			v.refuse(field, "has %d clients: want 1 to %d", c.Count, maxClients)
-		} else {
+		v.want(slices.Contains(v.zones, c.Zone), field, "zone %s is not in the world: it has %s", c.Zone, list(v.zones))
+		v.want(i == 0 || v.s.Clients[i-1].Zone < c.Zone, field, "zones are not sorted, or one is there twice")
+		if err := whole(1, maxClients).check(c.Count); err == nil {
 			total += c.Count
 		}
+		v.want(c.Count >= 1 && c.Count <= maxClients, field, "has %d clients: want 1 to %d", c.Count, maxClients)
 		v.shares(field, &c)
 	}
-	if total > maxClients {
-		v.refuse("clients", "there are %d in all: %d are the most", total, maxClients)
-	}
+	v.want(total <= maxClients, "clients", "there are %d in all: %d are the most", total, maxClients)
 }
 
 // shares have to sum to 1 but for the rounding of one share each.
@@ -200,44 +207,35 @@ func (v *validator) shares(field string, c *Clients) {
 	}
 	sum := 0.0
 	for _, share := range c.Shares {
-		if !(share > 0) {
-			v.refuse(field, "has a client with a share of %s %%: each needs more than 0", formatPercent(share))
-		}
+		v.want(share > 0, field, "has a client with a share of %s %%: each needs more than 0", formatPercent(share))
 		sum += share
 	}
-	if len(c.Shares) != c.Count {
-		v.refuse(field, "has %d clients and %d shares: write one share for each", c.Count, len(c.Shares))
-		return
-	}
-	if !(math.Abs(sum-1) < almost) {
-		v.refuse(field, "has shares that sum to %.6g %%: want 100", sum*100)
+	if v.want(len(c.Shares) == c.Count, field, "has %d clients and %d shares: write one share for each", c.Count, len(c.Shares)) {
+		v.want(math.Abs(sum-1) < almost, field, "has shares that sum to %.6g %%: want 100", sum*100)
 	}
 }
 
 func (v *validator) rates() {
 	total := 0.0
 	for _, c := range v.s.Clients {
-		if c.Rate > 0 && c.Rate <= maxRate {
+		if v.want(c.Rate > 0 && c.Rate <= maxRate, "rate."+string(c.Zone),
+			"zone %s has %s requests per second: want more than 0 and at most %s, as in rate %s:660",
+			c.Zone, formatNumber(c.Rate), formatNumber(maxRate), c.Zone) {
 			total += c.Rate
-		} else {
-			v.refuse("rate."+string(c.Zone), "zone %s has %s requests per second: want more than 0 and at most %s, as in rate %s:660",
-				c.Zone, formatNumber(c.Rate), formatNumber(maxRate), c.Zone)
 		}
 	}
-	if total > maxRate {
-		v.refuse("rate", "all zones together have %s requests per second: %s is the most", formatNumber(total), formatNumber(maxRate))
-	}
+	v.want(total <= maxRate, "rate", "all zones together have %s requests per second: %s is the most", formatNumber(total), formatNumber(maxRate))
 }
 
-// keys checks every FIELD=VALUE by itself.
-func (v *validator) keys() {
-	for _, st := range statements() {
-		if st.part != nil && !st.part(v.s) {
-			continue
+// values checks every value of a statement by itself.
+func (v *validator) values() {
+	for _, st := range statements(v.s) {
+		if st.value != nil && !v.broken[st.name] {
+			v.report(st.name, st.value.check())
 		}
 		for _, k := range st.keys {
-			if err := k.check(v.s); err != nil {
-				v.refuse(st.name+"."+k.name, "%v", err)
+			if !st.absent {
+				v.report(st.name+"."+k.name, k.check())
 			}
 		}
 	}
@@ -245,64 +243,44 @@ func (v *validator) keys() {
 
 func (v *validator) server() {
 	s := &v.s.Server
-	if s.Cold > 0 && s.Cold < 1 {
-		v.refuse("server.cold", "is %s, which makes new pods faster: want 1 for no difference, or more", formatNumber(s.Cold))
-	}
-	if s.Cold > 1 && s.Warm == 0 {
-		v.refuse("server.warm", "is 0s, so that pods are never cold: write how long they take to warm up, as in warm=10s")
-	}
+	v.want(s.Cold == 0 || s.Cold >= 1, "server.cold",
+		"is %s, which makes new pods faster: want 1 for no difference, or more", formatNumber(s.Cold))
+	v.want(s.Cold <= 1 || s.Warm != 0, "server.warm",
+		"is 0s, so that pods are never cold: write how long they take to warm up, as in warm=10s")
 }
 
 func (v *validator) speeds() {
 	for _, sp := range v.s.Server.Speeds {
 		field := "speed." + sp.Where.String()
-		if !(sp.Factor > 0 && sp.Factor <= maxFactor) {
-			v.refuse(field, "is %s: want more than 0 and at most %d; 0.5 takes twice as long", formatNumber(sp.Factor), maxFactor)
+		if err := above(0, maxFactor).check(sp.Factor); err != nil {
+			v.refuse(field, "%v; 0.5 takes twice as long", err)
 		}
-		if err := v.where(sp.Where); err != nil {
-			v.refuse(field, "%v", err)
-		}
+		v.report(field, v.where(sp.Where))
 	}
 }
 
 func (v *validator) request() {
 	r := &v.s.Request
-	if r.Attempt > r.Timeout {
-		v.refuse("request.attempt", "is longer than the timeout of the whole request, %s: make it shorter", formatTime(r.Timeout))
-	}
-	if r.Good > r.Timeout {
-		v.refuse("request.good", "is longer than the timeout, %s: make it shorter", formatTime(r.Timeout))
-	}
-	if r.Polls+r.Streams > 1 {
-		v.refuse("request.streams", "and polls together are more than all requests: make them sum to at most 1")
-	}
-	if r.Polls+r.Streams > 0 && r.Hold == 0 {
-		v.refuse("request.hold", "is 0s: say how long polls and streams are held, as in hold=5s")
-	}
+	v.want(r.Attempt <= r.Timeout, "request.attempt", "is longer than the timeout of the whole request, %s: make it shorter", formatTime(r.Timeout))
+	v.want(r.Good <= r.Timeout, "request.good", "is longer than the timeout, %s: make it shorter", formatTime(r.Timeout))
+	v.want(r.Polls+r.Streams <= 1, "request.streams", "and polls together are more than all requests: make them sum to at most 1")
+	v.want(r.Polls+r.Streams == 0 || r.Hold != 0, "request.hold", "is 0s: say how long polls and streams are held, as in hold=5s")
 }
 
 func (v *validator) day() {
-	d := v.s.Day
-	if d == nil {
-		return
-	}
-	if d.Low > d.High {
-		v.refuse("day.low", "is above high, %s: exchange them", formatNumber(d.High))
-	}
+	d := cmp.Or(v.s.Day, usualDay())
+	v.want(d.Low <= d.High, "day.low", "is above high, %s: exchange them", formatNumber(d.High))
 	for _, zone := range slices.Sorted(maps.Keys(d.Lag)) {
-		if v.s.clientsOf(zone) == nil {
-			v.refuse("day.lag", "zone %s has no clients: leave it out", zone)
-		}
+		v.want(v.s.clientsOf(zone) != nil, "day.lag", "zone %s has no clients: leave it out", zone)
 	}
 }
 
 func (v *validator) autoscale() {
-	if a := v.s.Autoscale; a != nil && a.Min > a.Max {
-		v.refuse("autoscale.min", "is above max, %d: exchange them", a.Max)
-	}
+	a := cmp.Or(v.s.Autoscale, usualAutoscale())
+	v.want(a.Min <= a.Max, "autoscale.min", "is above max, %d: exchange them", a.Max)
 }
 
-// nodes refuses a world whose own pods have no room: nobody could say where they are.
+// nodes refuses a world whose own pods have no room: no node could be named for them.
 func (v *validator) nodes() {
 	pools := v.s.NodePools
 	if pools == nil {
@@ -313,83 +291,142 @@ func (v *validator) nodes() {
 		nodes[v.s.World.Nodes[i].Zone]++
 	}
 	for _, zone := range v.zones {
-		pods := v.endpoints[group{zone: zone}]
-		if room := nodes[zone] * pools.PodsPerNode; pods > room {
-			v.refuse("nodes.pods-per-node", "zone %s has %d nodes with room for %d pods and %d endpoints: write more nodes into the world",
-				zone, nodes[zone], room, pods)
-		}
-		if nodes[zone] > pools.Max {
-			v.refuse("nodes.max", "is below the %d nodes that zone %s has in the world", nodes[zone], zone)
-		}
-	}
-}
-
-func (v *validator) length() {
-	if d := v.s.Length; d < minLength || d > maxLength {
-		v.refuse("length", "is %s: want %s to %s; the first %s are never counted", formatTime(d), formatTime(minLength),
-			formatTime(maxLength), formatTime(Warmup))
+		pods, room := v.endpoints[group{zone: zone}], nodes[zone]*pools.PodsPerNode
+		v.want(pods <= room, "nodes.pods-per-node", "zone %s has %d nodes with room for %d pods and %d endpoints: write more nodes into the world",
+			zone, nodes[zone], room, pods)
+		v.want(nodes[zone] <= pools.Max, "nodes.max", "is below the %d nodes that zone %s has in the world", nodes[zone], zone)
 	}
 }
 
 func (v *validator) stress() {
-	w := v.s.Stress
-	if w.From < Warmup || w.From >= w.To || w.To > v.s.Length {
-		v.refuse("stress", "is %s..%s: want a time that begins at %s or later, when clients have warmed up, and ends by %s, the run's end",
-			formatTime(w.From), formatTime(w.To), formatTime(Warmup), formatTime(v.s.Length))
-	}
+	w, first := v.s.Stress, v.s.Warmup()
+	v.want(w.From >= first && w.From < w.To && w.To <= v.s.Length, "stress",
+		"is %s..%s: want a time that begins at %s or later, when clients have warmed up, and ends by %s, the run's end",
+		formatTime(w.From), formatTime(w.To), formatTime(first), formatTime(v.s.Length))
 }
 
 func (v *validator) affected() {
 	for i, zone := range v.s.Affected {
-		if v.s.clientsOf(zone) == nil {
-			v.refuse("affected", "zone %s has no clients: leave it out", zone)
-		}
-		if i > 0 && v.s.Affected[i-1] >= zone {
-			v.refuse("affected", "zones are not sorted, or one is there twice")
-		}
+		v.want(v.s.clientsOf(zone) != nil, "affected", "zone %s has no clients: leave it out", zone)
+		v.want(i == 0 || v.s.Affected[i-1] < zone, "affected", "zones are not sorted, or one is there twice")
 	}
 }
 
 func (v *validator) steps() {
-	if n := len(v.s.Steps); n > maxSteps {
-		v.refuse(stepsSection, "there are %d: %d are the most", n, maxSteps)
+	if !v.want(len(v.s.Steps) <= maxSteps, stepsSection, "there are %d: %d are the most", len(v.s.Steps), maxSteps) {
 		return
 	}
 	previous := time.Duration(0)
 	for _, st := range v.s.Steps {
-		for _, err := range v.step(st) {
-			v.errs = append(v.errs, &Error{Line: st.Line, Field: stepsSection + "." + string(st.Verb), Message: err.Error()})
+		refuse := func(field string, err error) {
+			if err != nil {
+				v.errs = append(v.errs, &Error{Line: st.Line, Field: field, Message: err.Error()})
+			}
+		}
+		field := stepsSection + "." + string(st.Verb)
+		kind, ok := verbNamed(st.Verb)
+		if !ok {
+			refuse(field, fmt.Errorf("unknown verb %q", st.Verb))
+		} else {
+			refuse(field, st.within(v.s.Length))
+			refuse(field, kind.check(st))
+			refuse(field, v.scope(kind.scope, st.Where))
 		}
 		if st.At < previous {
-			v.errs = append(v.errs, &Error{
-				Line: st.Line, Field: stepsSection, Message: "steps are not sorted by time",
-			})
+			refuse(stepsSection, errors.New("steps are not sorted by time"))
 		}
 		previous = st.At
 	}
 }
 
-// step checks one step.
-func (v *validator) step(st Step) []error {
-	kind, ok := verbNamed(st.Verb)
-	if !ok {
-		return []error{fmt.Errorf("unknown verb %q", st.Verb)}
+// scope refuses a place that a verb cannot be about.
+func (v *validator) scope(sc scope, w Where) error {
+	isWhole := w.IsWhole()
+	switch {
+	case sc == ofClients && (w.Cluster != "" || !isWhole):
+		return fmt.Errorf("place %s: want the clients of a zone, as in a, or *", w)
+	case sc == ofClients && w.Zone != "" && v.s.clientsOf(w.Zone) == nil:
+		return fmt.Errorf("zone %s has no clients: it is not in clients", w.Zone)
+	case sc == ofClients:
+		return nil
+	case sc == ofZones && !isWhole:
+		_, numbers, _ := strings.Cut(w.String(), "/")
+		return fmt.Errorf("place %s: this verb is about whole zones; leave /%s out", w, numbers)
+	case sc == ofHomeZone && (w.Zone == "" || w.Cluster != "" || !isWhole):
+		return fmt.Errorf("place %s: want one whole zone of the clients' own cluster, as in a", w)
+	case sc == ofOneZone && (w.Zone == "" || !isWhole):
+		return fmt.Errorf("place %s: want one whole zone, as in a or a@west", w)
+	case sc == ofOneZone && w.Cluster == "": // it may have no endpoints yet
+		if !slices.Contains(v.zones, w.Zone) {
+			return fmt.Errorf("zone %s is not in the world: it has %s", w.Zone, list(v.zones))
+		}
+		return nil
+	default:
+		return v.where(w)
 	}
-	var errs []error
-	if st.At < 0 || st.At >= v.s.Length {
-		errs = append(errs, fmt.Errorf("at %s is not within the run of %s: make the run longer, or the step earlier",
-			formatTime(st.At), formatTime(v.s.Length)))
-	}
-	used := kind.only(st)
-	used.At, used.Verb, used.Where, used.Line = st.At, st.Verb, st.Where, st.Line
-	if used != st {
-		errs = append(errs, fmt.Errorf("has a value that %s does not use", st.Verb))
-	}
-	if err := kind.check(st); err != nil {
-		errs = append(errs, err)
-	}
-	if err := v.scope(kind.scope, st.Where); err != nil {
-		errs = append(errs, err)
-	}
-	return errs
 }
+
+// where refuses a place that cannot be written, or has no endpoints.
+func (v *validator) where(w Where) error {
+	isRange := w.First == 0 && w.Last == 0 || w.First >= 1 && w.Last >= w.First
+	isPart := w.Part == 0 || w.Part > 0 && w.Part <= 1 && w.First == 0
+	if !isRange || !isPart {
+		return fmt.Errorf("place %s: want endpoints counted from 1, or a part of them, as in a/1-3 or a/50%%", w)
+	}
+	most := 0
+	whole := Where{Zone: w.Zone, Cluster: w.Cluster}
+	for g, n := range v.most {
+		if whole.Has(g.zone, g.cluster, 1, 1) {
+			most = max(most, n)
+		}
+	}
+	if most == 0 {
+		return fmt.Errorf("place %s has no endpoints: %s", w, v.hint(w))
+	}
+	if w.Last > most {
+		return fmt.Errorf("place %s: there is no endpoint %d, the zone never has more than %d", w, w.Last, most)
+	}
+	return nil
+}
+
+// countMost finds how many endpoints each zone can have in the run: those of the world, or as many as steps and
+// autoscaling make.
+func (v *validator) countMost() {
+	v.most = maps.Clone(v.endpoints)
+	for i := range v.s.Steps {
+		if st := &v.s.Steps[i]; st.Verb == Scale {
+			g := group{st.Where.Zone, st.Where.Cluster}
+			v.most[g] = max(v.most[g], st.Count)
+		}
+	}
+	if v.s.Autoscale != nil {
+		for _, zone := range v.zones {
+			g := group{zone: zone}
+			v.most[g] = max(v.most[g], v.s.Autoscale.Max)
+		}
+	}
+}
+
+// hint says what a place without endpoints may have meant.
+func (v *validator) hint(w Where) string {
+	var clusters, zones []string
+	for g := range v.endpoints {
+		if g.cluster != "" {
+			clusters = append(clusters, g.cluster)
+		}
+		if g.cluster == w.Cluster {
+			zones = append(zones, string(g.zone))
+		}
+	}
+	slices.Sort(clusters)
+	slices.Sort(zones)
+	clusters = slices.Compact(clusters)
+	if w.Cluster != "" && !slices.Contains(clusters, w.Cluster) {
+		return "the world has the clusters " + orNone(clusters)
+	}
+	return "the zones with some are " + orNone(zones)
+}
+
+func list(zones []topology.Zone) string { return orNone(names(zones)) }
+
+func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
