@@ -12,8 +12,8 @@ import (
 
 	"github.com/weir-lb/weir/internal/demo"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
@@ -59,7 +59,7 @@ func (f *demoScenarioFlags) run(c *cobra.Command, o demo.PlayOptions, output str
 	if f.peak != 0 && !(f.peak >= leastPeak) {
 		return fmt.Errorf("--peak=%v: want %v or more", f.peak, leastPeak)
 	}
-	way, err := contender.Named(f.contender)
+	way, err := strategy.Named(f.contender)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (f *demoScenarioFlags) read(p demo.Player, stdin io.Reader) ([]*scenario.Sc
 // simulateSeeds plays the scenario in the simulator, first with the requests that are sent on sockets.
 func simulateSeeds(ctx context.Context, sc *scenario.Scenario, o demo.PlayOptions) ([]*sim.Result, error) {
 	out, err := simulate.Run(ctx, simulate.Options{
-		Scenarios: []*scenario.Scenario{sc}, Contenders: []contender.Contender{*o.Player.Simulated()},
+		Scenarios: []*scenario.Scenario{sc}, Strategies: []strategy.Strategy{*o.Player.Simulated()},
 		Seeds: demoSeeds, First: o.Seed,
 	})
 	if err != nil {

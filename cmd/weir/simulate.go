@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
@@ -198,7 +198,7 @@ func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	case f.asks.service != "":
 		return f.ask(c)
 	}
-	contenders, err := f.contenders(c.Flags().Changed("strategies"))
+	strategies, err := f.compared(c.Flags().Changed("strategies"))
 	if err != nil {
 		return err
 	}
@@ -208,11 +208,11 @@ func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	}
 	switch {
 	case f.trace != "":
-		return f.printTrace(c, scenarios, contenders)
+		return f.printTrace(c, scenarios, strategies)
 	case f.sensitivity:
 		return f.printSensitivity(c, scenarios)
 	default:
-		return f.compare(c, scenarios, contenders)
+		return f.compare(c, scenarios, strategies)
 	}
 }
 
@@ -278,29 +278,29 @@ func (f *simulateFlags) options(seeds int) simulate.Options {
 // strategyNames lists the strategies, weir's own first.
 func strategyNames() []string {
 	var names []string
-	for _, c := range contender.All() {
+	for _, c := range strategy.All() {
 		names = append(names, c.Name)
 	}
 	return names
 }
 
-// contenders are the strategies to compare.
-func (f *simulateFlags) contenders(chosen bool) ([]contender.Contender, error) { //nolint:revive // whether the flag was typed.
-	var all []contender.Contender
+// compared are the strategies to compare.
+func (f *simulateFlags) compared(chosen bool) ([]strategy.Strategy, error) { //nolint:revive // whether the flag was typed.
+	var all []strategy.Strategy
 	if f.sweep != "" {
 		sweep, err := simulate.ParseSweep(f.sweep)
 		if err != nil {
 			return nil, err
 		}
-		if all, err = sweep.Contenders(f.config); err != nil || !chosen {
+		if all, err = sweep.Strategies(f.config); err != nil || !chosen {
 			return all, err
 		}
 	}
-	made := contender.With(f.config)
+	made := strategy.With(f.config)
 	if !chosen {
 		return made, nil
 	}
-	named, err := f.named(func(name string) (contender.Contender, error) { return strategy(made, name) })
+	named, err := f.named(func(name string) (strategy.Strategy, error) { return strategyNamed(made, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -308,17 +308,17 @@ func (f *simulateFlags) contenders(chosen bool) ([]contender.Contender, error) {
 }
 
 // named finds the strategies that were typed, each once.
-func (f *simulateFlags) named(find func(name string) (contender.Contender, error)) ([]contender.Contender, error) {
+func (f *simulateFlags) named(find func(name string) (strategy.Strategy, error)) ([]strategy.Strategy, error) {
 	if len(f.strategies) == 0 {
 		return nil, errors.New("--strategies names none: want some of " + strings.Join(strategyNames(), ", "))
 	}
-	var all []contender.Contender
+	var all []strategy.Strategy
 	for _, name := range f.strategies {
 		found, err := find(name)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(all, func(c contender.Contender) bool { return c.Name == found.Name }) {
+		if slices.ContainsFunc(all, func(c strategy.Strategy) bool { return c.Name == found.Name }) {
 			return nil, fmt.Errorf("--strategies: %s is there twice", found.Name)
 		}
 		all = append(all, found)
@@ -326,14 +326,14 @@ func (f *simulateFlags) named(find func(name string) (contender.Contender, error
 	return all, nil
 }
 
-// strategy finds one of those that were made, in upper or lower case.
-func strategy(made []contender.Contender, name string) (contender.Contender, error) {
+// strategyNamed finds one of those that were made, in upper or lower case.
+func strategyNamed(made []strategy.Strategy, name string) (strategy.Strategy, error) {
 	for _, c := range made {
 		if strings.EqualFold(c.Name, strings.TrimSpace(name)) {
 			return c, nil
 		}
 	}
-	c, err := contender.Named(strings.TrimSpace(name)) // and weir with one wish
+	c, err := strategy.Named(strings.TrimSpace(name)) // and weir with one wish
 	if err != nil {
 		return c, fmt.Errorf("--strategies: %w", err)
 	}

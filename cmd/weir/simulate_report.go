@@ -12,14 +12,14 @@ import (
 	"golang.org/x/term"
 
 	"github.com/weir-lb/weir/internal/plots"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
 // compare plays scenarios with strategies and reports.
-func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario, contenders []contender.Contender) error {
+func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario, strategies []strategy.Strategy) error {
 	if err := f.prepare(); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario
 	if len(scenarios) > few {
 		o = f.options(manySeeds)
 	}
-	o.Scenarios, o.Contenders = scenarios, contenders
+	o.Scenarios, o.Strategies = scenarios, strategies
 	out, err := f.play(c, o)
 	if err != nil {
 		return err
@@ -36,12 +36,12 @@ func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario
 	for _, s := range scenarios {
 		labels.Scenarios = append(labels.Scenarios, score.LabelOf(s))
 	}
-	for i := range contenders {
-		labels.Contenders = append(labels.Contenders, score.Label{Name: contenders[i].Name, Title: contenders[i].Title})
+	for i := range strategies {
+		labels.Strategies = append(labels.Strategies, score.Label{Name: strategies[i].Name, Title: strategies[i].Title})
 	}
 	board := score.Compare(out.Results, labels)
 	report := plots.Report{
-		Board: &board, Scenarios: scenarios, Contenders: contenders, Results: out.Results, Assumptions: simulate.Assumptions(),
+		Board: &board, Scenarios: scenarios, Strategies: strategies, Results: out.Results, Assumptions: simulate.Assumptions(),
 	}
 	if err := f.writePlots(report); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (f *simulateFlags) measures() []score.Measure {
 func (f *simulateFlags) printBoard(c *cobra.Command, b *score.Board) error {
 	w := c.OutOrStdout()
 	style := score.Style{Wide: f.wide, Notes: simulate.Assumptions()}
-	if len(b.Overall.Rows) > 1 && slices.ContainsFunc(b.Overall.Rows, func(r score.Row) bool { return r.Contender == weirStrategy }) {
+	if len(b.Overall.Rows) > 1 && slices.ContainsFunc(b.Overall.Rows, func(r score.Row) bool { return r.Strategy == weirStrategy }) {
 		style.Against = weirStrategy
 	}
 	switch f.output {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
@@ -39,15 +39,15 @@ func (f *simulateFlags) printSensitivity(c *cobra.Command, scenarios []*scenario
 }
 
 // printTrace prints what one client decided.
-func (f *simulateFlags) printTrace(c *cobra.Command, scenarios []*scenario.Scenario, contenders []contender.Contender) error {
-	if len(scenarios) != 1 || len(contenders) != 1 {
+func (f *simulateFlags) printTrace(c *cobra.Command, scenarios []*scenario.Scenario, strategies []strategy.Strategy) error {
+	if len(scenarios) != 1 || len(strategies) != 1 {
 		return &usageError{errors.New("--trace: name one scenario, and one strategy with --strategies")}
 	}
 	client, err := simulate.ParseClient(f.trace)
 	if err != nil {
 		return &usageError{fmt.Errorf("--trace: %w", err)}
 	}
-	job := simulate.Job{Scenario: scenarios[0], Contender: &contenders[0], Seed: f.seed}
+	job := simulate.Job{Scenario: scenarios[0], Strategy: &strategies[0], Seed: f.seed}
 	moments, err := simulate.Trace(c.Context(), job, client)
 	if err != nil {
 		return err
@@ -59,5 +59,5 @@ func (f *simulateFlags) printTrace(c *cobra.Command, scenarios []*scenario.Scena
 		Strategy string            `json:"strategy"`
 		Seed     uint64            `json:"seed"`
 		Moments  []simulate.Moment `json:"moments"`
-	}{newNotes(), job.Scenario.Name, job.Contender.Name, job.Seed, moments}})
+	}{newNotes(), job.Scenario.Name, job.Strategy.Name, job.Seed, moments}})
 }

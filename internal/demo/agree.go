@@ -80,7 +80,7 @@ func figures() []figure {
 // quarter of what was simulated. Other figures are shown.
 func Agree(measured *sim.Result, simulated []*sim.Result) Agreement {
 	a := Agreement{
-		Scenario: measured.Scenario, Contender: measured.Contender, Seeds: len(simulated),
+		Scenario: measured.Scenario, Contender: measured.Strategy, Seeds: len(simulated),
 		Requests: measured.Whole.Requests, Agrees: true,
 	}
 	for _, f := range figures() {

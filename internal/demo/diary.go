@@ -25,7 +25,7 @@ type diary struct {
 func newDiary(sc *scenario.Scenario, stage *playStage, o PlayOptions) *diary {
 	d := &diary{
 		stage:    stage,
-		observed: sim.Observation{Scenario: sc, Contender: o.Player.Contender, Seed: o.Seed},
+		observed: sim.Observation{Scenario: sc, Strategy: o.Player.Contender, Seed: o.Seed},
 	}
 	regions := sc.World.Regions()
 	for _, c := range sc.Clients {

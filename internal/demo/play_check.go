@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // Player is a way to balance that agents have: one of the simulator's contenders.
@@ -37,10 +37,10 @@ func PlayerFor(name string, mode topology.Mode) (Player, error) {
 
 // Simulated is what the simulator has to play for its agents to be like real ones: their strategy and mode, in the pool
 // that every agent has. A contender that chooses in another way differs from it.
-func (p Player) Simulated() *contender.Contender {
-	return &contender.Contender{
+func (p Player) Simulated() *strategy.Strategy {
+	return &strategy.Strategy{
 		Name: p.Contender, Title: p.Contender, Mode: p.Mode, KeepsHome: overflow.KeepsHome(p.Strategy),
-		Strategy: func(seat contender.Seat) overflow.Strategy {
+		New: func(seat strategy.Client) overflow.Strategy {
 			s, err := overflow.New(p.Strategy, overflow.Config{Rotate: seat.Rotate})
 			if err != nil {
 				panic("demo: a player that was not checked: " + err.Error())

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/test/scenarios"
 )
 
@@ -54,7 +54,7 @@ func TestAScenarioIsPlayedOnRealSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated, err := sim.Run(sim.Options{Scenario: sc, Contender: defaultPlayer().Simulated(), Seed: DefaultSeed})
+	simulated, err := sim.Run(sim.Options{Scenario: sc, Strategy: defaultPlayer().Simulated(), Seed: DefaultSeed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestPlayersAreTheContendersThatAgentsHave(t *testing.T) {
 }
 
 func TestPlayersReconnectAsTheirContendersDo(t *testing.T) {
-	weir, err := contender.Named(DefaultContender)
+	weir, err := strategy.Named(DefaultContender)
 	if err != nil {
 		t.Fatal(err)
 	}

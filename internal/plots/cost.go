@@ -18,7 +18,7 @@ const (
 	goodKey    = "good"
 )
 
-// rowHeight is how high a contender's row is in the picture of costs, in points.
+// rowHeight is how high a strategy's row is in the picture of costs, in points.
 const rowHeight = 24
 
 // entries are a measure of all rows that have it.
@@ -46,7 +46,7 @@ func (s *scores) cost() drawing {
 	}
 }
 
-// drawCost draws bars of dollars on the left and marks of success on the right, a row for each contender.
+// drawCost draws bars of dollars on the left and marks of success on the right, a row for each strategy.
 func (s *scores) drawCost(c draw.Canvas) {
 	if len(s.rows) == 0 {
 		note(c, "no results")

@@ -17,9 +17,9 @@ import (
 
 // Measures of the picture of loads, in points.
 const (
-	bandHeight  = 11  // of a zone of a contender
-	bandGap     = 7   // between contenders
-	namesWidth  = 158 // left, of contenders: room for kube-proxy, PreferSameZone
+	bandHeight  = 11  // of a zone of a strategy
+	bandGap     = 7   // between strategies
+	namesWidth  = 158 // left, of strategies: room for kube-proxy, PreferSameZone
 	zonesWidth  = 70  // beside them, of zones
 	valuesWidth = 50  // right, of numbers
 	axisHeight  = 36  // below
@@ -75,7 +75,7 @@ func (b *band) label(s text.Style) string {
 	return cluster + "/" + zone
 }
 
-// loadRow is a contender's bands and how far down they begin.
+// loadRow is a strategy's bands and how far down they begin.
 type loadRow struct {
 	look  look
 	bands []band
@@ -141,7 +141,7 @@ func drawLoads(c draw.Canvas, rows []loadRow, down vg.Length) {
 	p.Draw(draw.Crop(c, namesWidth+zonesWidth, -valuesWidth, 0, -14))
 }
 
-// draw draws the bands of a contender with its names left and its peak right of the data.
+// draw draws the bands of a strategy with its names left and its peak right of the data.
 func (r *loadRow) draw(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
 	words := r.look.words()

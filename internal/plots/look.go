@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how a contender is drawn in every picture: it tells by colour, and without colours by its dashes and its
+// look is how a strategy is drawn in every picture: it tells by colour, and without colours by its dashes and its
 // shape.
 type look struct {
 	name, title string
@@ -23,7 +23,7 @@ type look struct {
 	shape       draw.GlyphDrawer
 }
 
-// favourite is the contender that is drawn thicker and over all others: ours.
+// favourite is the strategy that is drawn thicker and over all others: ours.
 const favourite = "weir"
 
 // rgb is an opaque colour.
@@ -31,7 +31,7 @@ func rgb(hex uint32) color.RGBA {
 	return color.RGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff} //nolint:gosec // bytes are meant.
 }
 
-// Colours that are no contender's.
+// Colours that are no strategy's.
 func ink() color.RGBA   { return rgb(0x1a1a1a) }
 func faint() color.RGBA { return rgb(0x5f5f5f) } // 6:1 on white
 func rule() color.RGBA  { return rgb(0xe3e3e3) }
@@ -93,16 +93,16 @@ func palette() []color.RGBA {
 	}
 }
 
-// looks gives each contender its look, in their order. With more contenders than colours these come again with other
+// looks gives each strategy its look, in their order. With more strategies than colours these come again with other
 // dashes and shapes.
 func (r Report) looks() []look {
 	colors := palette()
 	dashes := [][]vg.Length{{6, 2}, {2, 1.6}, {9, 2, 2, 2}, {4, 1.5}, {12, 3}, {5, 2, 1, 2, 1, 2}, {1, 1}, {7, 1.5, 1, 1.5}, {3, 3}}
 	shapes := shapes()
-	looks := make([]look, 0, len(r.Contenders))
+	looks := make([]look, 0, len(r.Strategies))
 	others := 0
-	for i := range r.Contenders {
-		l := look{name: r.Contenders[i].Name, title: r.Contenders[i].Title}
+	for i := range r.Strategies {
+		l := look{name: r.Strategies[i].Name, title: r.Strategies[i].Title}
 		if l.title == "" {
 			l.title = l.name
 		}
@@ -118,12 +118,12 @@ func (r Report) looks() []look {
 	return looks
 }
 
-// line is the style of the contender's line.
+// line is the style of the strategy's line.
 func (l *look) line() draw.LineStyle {
 	return draw.LineStyle{Color: l.color, Width: l.width, Dashes: l.dashes}
 }
 
-// glyph is the style of the contender's mark.
+// glyph is the style of the strategy's mark.
 func (l *look) glyph() draw.GlyphStyle {
 	radius := vg.Length(4.8)
 	if l.name == favourite {
@@ -132,7 +132,7 @@ func (l *look) glyph() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.color, Radius: radius, Shape: l.shape}
 }
 
-// words is the style of what belongs to the contender.
+// words is the style of what belongs to the strategy.
 func (l *look) words() text.Style {
 	if l.name == favourite {
 		return bold(smallSize)

@@ -20,7 +20,7 @@ type page struct {
 	Title       string
 	Summary     string
 	Disclaimer  string
-	Contenders  []pageContender
+	Strategies  []pageContender
 	Overall     []pageTable // empty: there is no board, or a single scenario
 	Figures     []pageFigure
 	Scenarios   []pageScenario
@@ -65,7 +65,7 @@ type pageColumn struct {
 	Better      string // in words; empty: neither direction is
 }
 
-// pageRow is a contender.
+// pageRow is a strategy.
 type pageRow struct {
 	Title  string
 	IsOurs bool
@@ -98,17 +98,17 @@ func Page(w io.Writer, r Report) error {
 func (r Report) page() page {
 	looks := r.looks()
 	p := page{
-		Title: fmt.Sprintf("%s in %s", count(len(r.Contenders), "way")+" to balance", count(len(r.Scenarios), "scenario")),
+		Title: fmt.Sprintf("%s in %s", count(len(r.Strategies), "way")+" to balance", count(len(r.Scenarios), "scenario")),
 		// The words are the same as on each picture, but begin a sentence here.
 		Disclaimer:  strings.ToUpper(disclaimer[:1]) + disclaimer[1:] + ".",
 		Assumptions: r.Assumptions,
 	}
 	if len(r.Scenarios) == 1 {
-		p.Title = count(len(r.Contenders), "way") + " to balance: " + title(r.Scenarios[0])
+		p.Title = count(len(r.Strategies), "way") + " to balance: " + title(r.Scenarios[0])
 	}
 	p.Summary = r.summary()
 	for i, l := range looks {
-		p.Contenders = append(p.Contenders, pageContender{Name: l.name, Title: l.title, Source: r.Contenders[i].Source})
+		p.Strategies = append(p.Strategies, pageContender{Name: l.name, Title: l.title, Source: r.Strategies[i].Source})
 	}
 	if r.Board != nil && len(r.Scenarios) > 1 {
 		p.Overall = r.tables(&r.Board.Overall, looks)
@@ -123,7 +123,7 @@ func (r Report) page() page {
 
 // summary says what was compared and how often.
 func (r Report) summary() string {
-	names := make([]string, 0, len(r.Contenders))
+	names := make([]string, 0, len(r.Strategies))
 	for _, l := range r.looks() {
 		names = append(names, l.title)
 	}

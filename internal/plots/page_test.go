@@ -130,7 +130,7 @@ func TestWhatOthersWroteIsEscaped(t *testing.T) {
 	all[0].title = evil
 	r := report(all, sc)
 	r.Assumptions = []string{evil}
-	r.Contenders[0].Source = evil
+	r.Strategies[0].Source = evil
 	page := write(t, r)
 	if strings.Contains(page, "<script") || strings.Contains(page, `alert("`) {
 		t.Error("the page has a script in it")
@@ -153,7 +153,7 @@ func TestPageReadsWell(t *testing.T) {
 func TestPageStaysSmall(t *testing.T) {
 	page := write(t, report(habits(), brownout()))
 	if size := len(page); size > 100_000 {
-		t.Errorf("a scenario with eight contenders and 100 seconds takes %d bytes, want at most 100 kB", size)
+		t.Errorf("a scenario with eight strategies and 100 seconds takes %d bytes, want at most 100 kB", size)
 	}
 }
 

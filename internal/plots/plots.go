@@ -14,17 +14,17 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // Report is a comparison to be shown. It is read only.
 type Report struct {
 	Board      *score.Board         // nil: no tables, and no picture of what only it knows
 	Scenarios  []*scenario.Scenario // in the order of the page
-	Contenders []contender.Contender
-	// Results are of any number of seeds, in any order. Of each scenario and contender the first that has a Line is the
+	Strategies []strategy.Strategy
+	// Results are of any number of seeds, in any order. Of each scenario and strategy the first that has a Line is the
 	// one that is drawn over time; numbers are means over all of them.
 	Results     []*sim.Result
 	Assumptions []string // of the model, a sentence each

@@ -43,7 +43,7 @@ func colorsOf(t *testing.T, file []byte) (image.Rectangle, map[color.RGBA]int) {
 	return flat.Rect, seen
 }
 
-func TestPicturesComeInTheOrderOfNamesSharpAndWithEveryContendersColour(t *testing.T) {
+func TestPicturesComeInTheOrderOfNamesSharpAndWithEveryStrategiesColour(t *testing.T) {
 	pictures, err := plots.PNG(report(habits(), brownout()), "brownout")
 	if err != nil {
 		t.Fatal(err)
@@ -199,8 +199,8 @@ func oddities() map[string]plots.Report {
 		"no lines":    lineless,
 		"no board":    boardless,
 		"no numbers":  unknown,
-		"no results":  {Scenarios: []*scenario.Scenario{brownout()}, Contenders: gaps.Contenders},
-		"no scenario": {Contenders: gaps.Contenders},
+		"no results":  {Scenarios: []*scenario.Scenario{brownout()}, Strategies: gaps.Strategies},
+		"no scenario": {Strategies: gaps.Strategies},
 		"nothing":     {},
 		"regions":     regions,
 		"long":        report(habits()[6:], long),

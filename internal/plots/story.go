@@ -18,11 +18,11 @@ import (
 type story struct {
 	scenario *scenario.Scenario
 	affected []topology.Zone // never empty, but in a scenario without clients
-	runs     []run           // of the contenders that have results, in their order
+	runs     []run           // of the strategies that have results, in their order
 	scores   scores
 }
 
-// run is one contender in a scenario.
+// run is one strategy in a scenario.
 type run struct {
 	look    look
 	results []*sim.Result // one for each seed; the first is the one to draw over time
@@ -52,7 +52,7 @@ func (r Report) story(sc *scenario.Scenario, looks []look) story {
 	for _, l := range looks {
 		current := run{look: l}
 		for _, result := range r.Results {
-			if result.Scenario == sc.Name && result.Contender == l.name {
+			if result.Scenario == sc.Name && result.Strategy == l.name {
 				current.results = append(current.results, result)
 			}
 		}
@@ -96,14 +96,14 @@ func (r Report) overall(looks []look) scores {
 	return s
 }
 
-// scores gives the rows of a table their looks, in the order of the contenders. A nil table has none.
+// scores gives the rows of a table their looks, in the order of the strategies. A nil table has none.
 func (r Report) scores(table *score.Table, looks []look) scores {
 	s := scores{board: r.Board}
 	if table == nil {
 		return s
 	}
 	for _, l := range looks {
-		i := slices.IndexFunc(table.Rows, func(row score.Row) bool { return row.Contender == l.name })
+		i := slices.IndexFunc(table.Rows, func(row score.Row) bool { return row.Strategy == l.name })
 		if i >= 0 {
 			s.rows = append(s.rows, scoreRow{look: l, cells: table.Rows[i].Cells})
 		}

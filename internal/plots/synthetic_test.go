@@ -10,12 +10,12 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/plots"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
-// habit is how a made-up contender behaves in a made-up brownout.
+// habit is how a made-up strategy behaves in a made-up brownout.
 type habit struct {
 	name, title string
 	calm, spill float64       // share that leaves the zone before and in the stress
@@ -24,7 +24,7 @@ type habit struct {
 	good        float64
 }
 
-// habits are eight contenders like those that are compared.
+// habits are eight strategies like those that are compared.
 func habits() []habit {
 	return []habit{
 		{"random", "random", 0.667, 0.667, 0, 480 * time.Millisecond, 0.66},
@@ -57,7 +57,7 @@ func brownout() *scenario.Scenario {
 	}
 }
 
-// level is how far a contender has come at a time: 0 calm, 1 where it goes in the stress.
+// level is how far a strategy has come at a time: 0 calm, 1 where it goes in the stress.
 func (h habit) level(sc *scenario.Scenario, at time.Duration) float64 {
 	switch {
 	case at < sc.Stress.From:
@@ -73,7 +73,7 @@ func (h habit) level(sc *scenario.Scenario, at time.Duration) float64 {
 func (h habit) play(sc *scenario.Scenario, seed uint64) *sim.Result {
 	random := rand.New(rand.NewPCG(seed, uint64(len(h.name))))
 	noise := func(size float64) float64 { return 1 + size*random.NormFloat64() }
-	r := &sim.Result{Scenario: sc.Name, Contender: h.name, Seed: seed}
+	r := &sim.Result{Scenario: sc.Name, Strategy: h.name, Seed: seed}
 	spill := math.Min(h.spill*noise(0.02), 1)
 	good := math.Min(h.good*noise(0.01), 1)
 	for at := time.Duration(0); at < sc.Length; at += time.Second {
@@ -137,8 +137,8 @@ func report(all []habit, scenarios ...*scenario.Scenario) plots.Report {
 	r := plots.Report{Scenarios: scenarios, Assumptions: []string{"Clients do not know of each other.", "Packets are never lost."}}
 	var o score.Options
 	for _, h := range all {
-		r.Contenders = append(r.Contenders, contender.Contender{Name: h.name, Title: h.title, Source: "the " + h.name + " manual"})
-		o.Contenders = append(o.Contenders, score.Label{Name: h.name, Title: h.title})
+		r.Strategies = append(r.Strategies, strategy.Strategy{Name: h.name, Title: h.title, Source: "the " + h.name + " manual"})
+		o.Strategies = append(o.Strategies, score.Label{Name: h.name, Title: h.title})
 	}
 	for _, sc := range scenarios {
 		o.Scenarios = append(o.Scenarios, score.LabelOf(sc))
@@ -153,7 +153,7 @@ func report(all []habit, scenarios ...*scenario.Scenario) plots.Report {
 	return r
 }
 
-// crowd is more contenders than there are colours, with long titles.
+// crowd is more strategies than there are colours, with long titles.
 func crowd(n int) []habit {
 	all := habits()
 	for i := len(all); i < n; i++ {

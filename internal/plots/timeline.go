@@ -17,7 +17,7 @@ import (
 	"github.com/weir-lb/weir/internal/sim/score"
 )
 
-// timeline is a picture of lines over the time of a run, one for each contender.
+// timeline is a picture of lines over the time of a run, one for each strategy.
 type timeline struct {
 	story  *story
 	head   head
@@ -180,7 +180,7 @@ func (t timeline) draw(c draw.Canvas) {
 	p.Draw(draw.Crop(body, 0, -legendWidth-2*margin, 0, -14)) // the faults' names stand in the 14
 }
 
-// path is the line of a contender.
+// path is the line of a strategy.
 func (t *timeline) path(r *run) plot.Plotter {
 	return paint(func(c draw.Canvas, p *plot.Plot) {
 		trX, trY := p.Transforms(&c)

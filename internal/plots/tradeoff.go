@@ -23,13 +23,13 @@ func (s *scores) tradeoff() drawing {
 	}
 }
 
-// spent says what the contenders cost, in words.
+// spent says what the strategies cost, in words.
 func (s *scores) spent() string {
 	l := legend{entries: s.entries(dollarsKey, score.Dollars)}
 	return l.conclusion()
 }
 
-// drawTradeoff draws a mark for each contender that has both numbers.
+// drawTradeoff draws a mark for each strategy that has both numbers.
 func (s *scores) drawTradeoff(c draw.Canvas, l legend) {
 	if len(s.rows) == 0 {
 		note(c, "no results")
@@ -56,7 +56,7 @@ func (s *scores) drawTradeoff(c draw.Canvas, l legend) {
 	p.Draw(draw.Crop(c, 0, -legendWidth-2*margin, 0, -6))
 }
 
-// mark draws a contender's mark with both confidence intervals.
+// mark draws a strategy's mark with both confidence intervals.
 func (s *scores) mark(c draw.Canvas, p *plot.Plot, row *scoreRow) {
 	paid, ok := s.cell(row, dollarsKey)
 	got, both := s.cell(row, goodKey)

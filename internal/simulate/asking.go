@@ -6,9 +6,9 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // TodayName is the strategy that Today makes.
@@ -16,7 +16,7 @@ const TodayName = "today"
 
 // Today is how a service of that mode is balanced without anybody's help: by kube-proxy, which follows the hints of the
 // mode and nothing else.
-func Today(mode topology.Mode) (contender.Contender, error) {
+func Today(mode topology.Mode) (strategy.Strategy, error) {
 	name := "static-same-zone"
 	switch mode {
 	case topology.ModeAuto:
@@ -27,7 +27,7 @@ func Today(mode topology.Mode) (contender.Contender, error) {
 		name = "random"
 	case topology.ModePreferSameZone, topology.ModePreferClose, topology.ModePreferSameNode:
 	}
-	c, err := contender.Named(name)
+	c, err := strategy.Named(name)
 	if err != nil {
 		return c, err
 	}
@@ -39,7 +39,7 @@ func Today(mode topology.Mode) (contender.Contender, error) {
 }
 
 // inMode gives c for a service with another mode.
-func inMode(c *contender.Contender, mode topology.Mode) (contender.Contender, error) {
+func inMode(c *strategy.Strategy, mode topology.Mode) (strategy.Strategy, error) {
 	if c.Name == TodayName {
 		return Today(mode)
 	}
@@ -94,8 +94,8 @@ type Answer struct {
 type Inquiry struct {
 	Base       *scenario.Scenario // the service as it is
 	Questions  []Question
-	Strategies []contender.Contender
-	Run        Options // what is not above; its Scenarios and Contenders are ignored
+	Strategies []strategy.Strategy
+	Run        Options // what is not above; its Scenarios and Strategies are ignored
 }
 
 // Ask answers all questions with all strategies. The answers are in the order of the questions, for each in that of the
@@ -133,7 +133,7 @@ func Ask(ctx context.Context, in Inquiry) ([]Answer, error) {
 func (in *Inquiry) jobs() ([]Job, error) {
 	var jobs []Job
 	for i := range in.Strategies {
-		jobs = append(jobs, Job{Scenario: in.Base, Contender: &in.Strategies[i]})
+		jobs = append(jobs, Job{Scenario: in.Base, Strategy: &in.Strategies[i]})
 	}
 	for i := range in.Questions {
 		q := &in.Questions[i]
@@ -147,7 +147,7 @@ func (in *Inquiry) jobs() ([]Job, error) {
 				}
 				c = other
 			}
-			jobs = append(jobs, Job{Scenario: sc, Contender: &c})
+			jobs = append(jobs, Job{Scenario: sc, Strategy: &c})
 		}
 	}
 	return jobs, nil

@@ -1,4 +1,4 @@
-// Package simulate runs comparisons: every scenario with every contender and several seeds, on all cores. It also makes
+// Package simulate runs comparisons: every scenario with every strategy and several seeds, on all cores. It also makes
 // scenarios of real services, to ask what would happen if, and varies the constants of weir's law.
 //
 // It promises the same results in the same order however many runs are made at once, and an early end when its context

@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // Score is what a set of constants comes to: means over all scenarios and seeds.
@@ -40,11 +40,11 @@ type Sensitivity struct {
 	Constants []Sensitive `json:"constants"`
 }
 
-// Vary halves and doubles each of the named constants of weir's law over the scenarios and seeds of o; its Contenders
+// Vary halves and doubles each of the named constants of weir's law over the scenarios and seeds of o; its Strategies
 // are ignored.
 func Vary(ctx context.Context, o Options, c overflow.Config, names []string) (*Sensitivity, error) {
 	base := constantsOf(c)
-	o.Contenders = []contender.Contender{weirWith(c, base, weirName)}
+	o.Strategies = []strategy.Strategy{weirWith(c, base, weirName)}
 	s := new(Sensitivity)
 	for _, name := range names {
 		row := Sensitive{Constant: name}
@@ -63,7 +63,7 @@ func Vary(ctx context.Context, o Options, c overflow.Config, names []string) (*S
 			if v.to.Value, err = Value(k, name); err != nil {
 				return nil, err
 			}
-			o.Contenders = append(o.Contenders, weirWith(c, k, name+"="+v.to.Value))
+			o.Strategies = append(o.Strategies, weirWith(c, k, name+"="+v.to.Value))
 		}
 		s.Constants = append(s.Constants, row)
 	}
@@ -83,13 +83,13 @@ func Vary(ctx context.Context, o Options, c overflow.Config, names []string) (*S
 	return s, nil
 }
 
-// score sums up all results of a contender.
-func (o *Outcome) score(contender int) (mean Score, noise float64) {
-	scenarios := len(o.Results) / (o.contenders * o.seeds)
+// score sums up all results of a strategy.
+func (o *Outcome) score(strategy int) (mean Score, noise float64) {
+	scenarios := len(o.Results) / (o.strategies * o.seeds)
 	bad := make([]float64, o.seeds)
 	n := float64(scenarios * o.seeds)
 	for s := range scenarios {
-		for i, r := range o.Of(s, contender) {
+		for i, r := range o.Of(s, strategy) {
 			bad[i] += badOf(r) / float64(scenarios)
 			mean.Bad += badOf(r) / n
 			mean.CalmCross += (1 - r.Calm.InZone) / n

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
-	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
-// weirName is weir's own strategy among the contenders.
+// weirName is weir's own strategy among the strategies.
 const weirName = "weir"
 
 // Sweep is one constant of weir's law at several values.
@@ -88,9 +88,9 @@ func between(from, to string, n int) ([]string, error) {
 	return values, nil
 }
 
-// Contenders are weir with each of the values, named NAME=VALUE.
-func (s Sweep) Contenders(c overflow.Config) ([]contender.Contender, error) {
-	all := make([]contender.Contender, 0, len(s.Values))
+// Strategies are weir with each of the values, named NAME=VALUE.
+func (s Sweep) Strategies(c overflow.Config) ([]strategy.Strategy, error) {
+	all := make([]strategy.Strategy, 0, len(s.Values))
 	for _, value := range s.Values {
 		k := constantsOf(c)
 		if _, err := Set(&k, s.Name, value); err != nil {
@@ -111,13 +111,13 @@ func constantsOf(c overflow.Config) overflow.Constants {
 }
 
 // weirWith makes weir's strategy with these constants, under a name of its own.
-func weirWith(c overflow.Config, k overflow.Constants, name string) contender.Contender {
+func weirWith(c overflow.Config, k overflow.Constants, name string) strategy.Strategy {
 	c.Constants = k
-	for _, made := range contender.With(c) {
+	for _, made := range strategy.With(c) {
 		if made.Name == weirName {
 			made.Name, made.Title = name, name
 			return made
 		}
 	}
-	panic("simulate: weir is not among the contenders")
+	panic("simulate: weir is not among the strategies")
 }

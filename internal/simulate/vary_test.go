@@ -51,30 +51,30 @@ func TestASweepIsWeirUnderTheNameOfEachValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.Contenders(overflow.Config{})
+	all, err := s.Strategies(overflow.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
 	for _, c := range all {
 		names = append(names, c.Name)
-		if c.Strategy == nil || c.Title != c.Name {
+		if c.New == nil || c.Title != c.Name {
 			t.Errorf("%s has the title %q", c.Name, c.Title)
 		}
 	}
 	if want := []string{"HomeSlowdown=1.2", "HomeSlowdown=1.8"}; !slices.Equal(names, want) {
-		t.Errorf("contenders %v, want %v", names, want)
+		t.Errorf("strategies %v, want %v", names, want)
 	}
 }
 
-// scored is a run whose badness says which contender it was of.
+// scored is a run whose badness says which strategy it was of.
 type scored struct{ job simulate.Job }
 
 func (scored) Step(time.Duration) {}
 
 func (s scored) Result() *sim.Result {
 	bad := map[string]float64{"weir": 0.1, "HomeSlowdown=1.2": 0.05, "HomeSlowdown=1.8": 0.2, "MemoryMin=200ms": 0.1, "MemoryMin=800ms": 0.3}
-	good := 1 - bad[s.job.Contender.Name]
+	good := 1 - bad[s.job.Strategy.Name]
 	if s.job.Scenario.Name == "spike" {
 		good = 1
 	}
@@ -140,11 +140,11 @@ func TestATraceTellsWhatOneClientDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	weir := simulate.Sweep{Name: "HomeSlowdown", Values: []string{"1.4"}}
-	all, err := weir.Contenders(overflow.Config{})
+	all, err := weir.Strategies(overflow.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := simulate.Job{Scenario: simulate.Apply(&loss, base), Contender: &all[0], Seed: 1}
+	job := simulate.Job{Scenario: simulate.Apply(&loss, base), Strategy: &all[0], Seed: 1}
 	moments, err := simulate.Trace(t.Context(), job, simulate.Client{Zone: "b", Number: 2})
 	if err != nil {
 		t.Fatal(err)

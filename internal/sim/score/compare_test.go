@@ -16,7 +16,7 @@ import (
 	"github.com/weir-lb/weir/internal/sim/score"
 )
 
-// results reads one scenario's runs: "weir 1 2 3; hazl 4 - never" has a value of each contender with seed 1, 2 and 3; -
+// results reads one scenario's runs: "weir 1 2 3; hazl 4 - never" has a value of each strategy with seed 1, 2 and 3; -
 // is no run, and never a run without the value. The value is the time to react.
 func results(tb testing.TB, name, text string) []*sim.Result {
 	tb.Helper()
@@ -27,7 +27,7 @@ func results(tb testing.TB, name, text string) []*sim.Result {
 			if value == "-" {
 				continue
 			}
-			r := &sim.Result{Scenario: name, Contender: fields[0], Seed: uint64(i + 1)}
+			r := &sim.Result{Scenario: name, Strategy: fields[0], Seed: uint64(i + 1)}
 			if value != "never" {
 				seconds, err := strconv.ParseFloat(value, 64)
 				if err != nil {
@@ -50,7 +50,7 @@ func one(tb testing.TB, text string) score.Board {
 func options(text string) score.Options {
 	o := score.Options{Measures: []score.Measure{reaction()}, Scenarios: []score.Label{story("story")}}
 	for part := range strings.SplitSeq(text, ";") {
-		o.Contenders = append(o.Contenders, score.Label{Name: strings.Fields(part)[0]})
+		o.Strategies = append(o.Strategies, score.Label{Name: strings.Fields(part)[0]})
 	}
 	return o
 }
@@ -75,7 +75,7 @@ func marks(t *score.Table) string {
 	var best []string
 	for i := range t.Rows {
 		if t.Rows[i].Cells[0].Best {
-			best = append(best, t.Rows[i].Contender)
+			best = append(best, t.Rows[i].Strategy)
 		}
 	}
 	return strings.Join(best, " ")
@@ -109,7 +109,7 @@ func TestTheBestAreMarked(t *testing.T) {
 	}
 }
 
-// The seeds differ by seconds and the contenders by half a second in each: the two intervals overlap almost wholly, but what
+// The seeds differ by seconds and the strategies by half a second in each: the two intervals overlap almost wholly, but what
 // a seed does to both is no noise of the comparison.
 func TestPairingTellsApartWhatIntervalsDoNot(t *testing.T) {
 	b := one(t, "weir 2 8 15 30; hazl 2.5 8.6 15.5 30.4")
@@ -236,9 +236,9 @@ func TestDifferencesHaveToMatter(t *testing.T) {
 	} {
 		var all []*sim.Result
 		for seed := range uint64(3) {
-			for contender, v := range map[string]float64{"weir": c.a, "hazl": c.other} {
+			for strategy, v := range map[string]float64{"weir": c.a, "hazl": c.other} {
 				all = append(all, &sim.Result{
-					Scenario: "story", Contender: contender, Seed: seed, Oscillation: v, PeakLoad: v,
+					Scenario: "story", Strategy: strategy, Seed: seed, Oscillation: v, PeakLoad: v,
 					Window: sim.Figures{Requests: 1, Success: v, Dollars: v, P99: time.Duration(v * float64(time.Millisecond))},
 				})
 			}
@@ -366,17 +366,17 @@ func TestResultsThatAreNotNamedAreLeftOut(t *testing.T) {
 	}
 }
 
-// numbers makes random runs of some contenders with random gaps.
+// numbers makes random runs of some strategies with random gaps.
 func numbers(random *rand.Rand) []*sim.Result {
 	var all []*sim.Result
 	for _, name := range []string{"a", "b", "c"} {
-		for _, contender := range []string{"weir", "hazl", "random", "static"} {
+		for _, strategy := range []string{"weir", "hazl", "random", "static"} {
 			level := random.Float64()
 			for seed := range uint64(5) {
 				if random.IntN(12) == 0 {
 					continue
 				}
-				r := &sim.Result{Scenario: name, Contender: contender, Seed: seed, PeakLoad: level + random.NormFloat64()/3}
+				r := &sim.Result{Scenario: name, Strategy: strategy, Seed: seed, PeakLoad: level + random.NormFloat64()/3}
 				r.Oscillation = r.PeakLoad / 7
 				r.Window = sim.Figures{
 					Requests: 1000, Success: level + random.NormFloat64()/5,
@@ -411,7 +411,7 @@ func allMarks(b *score.Board) string {
 	var s strings.Builder
 	for _, t := range append(b.Tables, b.Overall) {
 		for _, r := range t.Rows {
-			fmt.Fprintf(&s, "%s %s:", t.Scenario, r.Contender)
+			fmt.Fprintf(&s, "%s %s:", t.Scenario, r.Strategy)
 			for m, c := range r.Cells {
 				if c.Best {
 					s.WriteString(" " + b.Measures[m].Key)
@@ -470,7 +470,7 @@ func TestMultiplyingLatenciesOfAllChangesNoMark(t *testing.T) {
 	}
 }
 
-// Two contenders that differ by noise only: at 95 %, about one comparison in twenty calls one of them better.
+// Two strategies that differ by noise only: at 95 %, about one comparison in twenty calls one of them better.
 func TestNoiseIsSeldomCalledBetter(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	o := score.Options{Measures: []score.Measure{measure("peakLoad")}}
@@ -479,8 +479,8 @@ func TestNoiseIsSeldomCalledBetter(t *testing.T) {
 	for range boards {
 		var all []*sim.Result
 		for seed := range uint64(4) {
-			for _, contender := range []string{"weir", "hazl"} {
-				all = append(all, &sim.Result{Scenario: "a", Contender: contender, Seed: seed, PeakLoad: 10 + random.NormFloat64()})
+			for _, strategy := range []string{"weir", "hazl"} {
+				all = append(all, &sim.Result{Scenario: "a", Strategy: strategy, Seed: seed, PeakLoad: 10 + random.NormFloat64()})
 			}
 		}
 		b := score.Compare(all, o)

@@ -1,6 +1,6 @@
 // Package score compares results: means over seeds, confidence intervals, and who is better than the others beyond noise.
 //
-// Runs of the same seed share arrivals and work, whoever balances them, so contenders are compared seed by seed. One is
+// Runs of the same seed share arrivals and work, whoever balances them, so strategies are compared seed by seed. One is
 // better than another if three things hold: the mean of the differences points the better way, its 95 % confidence interval
 // (Student's t) does not include zero, and it is larger than the measure's smallest difference that matters. The last one
 // is not statistics: a board makes thousands of comparisons, one in twenty of which would find a difference between equals.
@@ -60,7 +60,7 @@ const (
 	Number  Unit = ""   // a count, or a mean of counts
 )
 
-// Cell is one measure of one contender in one scenario, over all seeds.
+// Cell is one measure of one strategy in one scenario, over all seeds.
 type Cell struct {
 	// Mean counts a run that never got there as Measure.Never says, so with such runs it is less than the truth.
 	Mean  float64
@@ -76,12 +76,12 @@ type Cell struct {
 // Never tells that no run got there.
 func (c Cell) Never() bool { return c.Runs > 0 && c.Known == 0 }
 
-// Row is one contender in one scenario.
+// Row is one strategy in one scenario.
 type Row struct {
-	Contender string // name
-	Title     string
-	Runs      int    // 0: it was not run, and no cell has anything to show
-	Cells     []Cell // in the order of Board.Measures
+	Strategy string // name
+	Title    string
+	Runs     int    // 0: it was not run, and no cell has anything to show
+	Cells    []Cell // in the order of Board.Measures
 	// Spill is the fraction of the affected clients' requests that crossed, for each second of the run: the mean over
 	// seeds. Nil in Board.Overall.
 	Spill []float64
@@ -91,7 +91,7 @@ type Row struct {
 type Table struct {
 	Scenario string
 	Title    string
-	Rows     []Row // in the order in which the contenders were given
+	Rows     []Row // in the order in which the strategies were given
 
 	pairs map[pair]Difference
 }
@@ -101,15 +101,15 @@ type Board struct {
 	Measures []Measure
 	Seeds    int
 	Tables   []Table // in the order in which the scenarios were given
-	// Overall has the means over the scenarios that every contender ran, seed by seed; each scenario counts alike.
+	// Overall has the means over the scenarios that every strategy ran, seed by seed; each scenario counts alike.
 	Overall Table
 	// Common is how many of Tables that are.
 	Common int
 
-	commonSeeds int // with which all contenders ran all of these
+	commonSeeds int // with which all strategies ran all of these
 }
 
-// Label names a contender or a scenario, as options and tables have it.
+// Label names a strategy or a scenario, as options and tables have it.
 type Label struct {
 	Name, Title string
 

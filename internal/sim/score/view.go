@@ -17,7 +17,7 @@ type View struct {
 	Measures   []MeasureView `json:"measures"`
 	Scenarios  []TableView   `json:"scenarios"`
 	Overall    TableView     `json:"overall"` // means over the scenarios that every strategy ran
-	// Common is how many scenarios every contender ran.
+	// Common is how many scenarios every strategy ran.
 	Common int `json:"common"`
 }
 
@@ -36,20 +36,20 @@ type MeasureView struct {
 type TableView struct {
 	Scenario   string    `json:"scenario"`
 	Title      string    `json:"title"`
-	Contenders []RowView `json:"strategies"`
+	Strategies []RowView `json:"strategies"`
 }
 
-// RowView is one contender in one scenario.
+// RowView is one strategy in one scenario.
 type RowView struct {
-	Contender string              `json:"strategy"`
-	Title     string              `json:"title"`
-	Runs      int                 `json:"runs"`
-	Cells     map[string]CellView `json:"cells"` // by the measure's key
+	Strategy string              `json:"strategy"`
+	Title    string              `json:"title"`
+	Runs     int                 `json:"runs"`
+	Cells    map[string]CellView `json:"cells"` // by the measure's key
 	// Spill is the fraction of the affected clients' requests that crossed, for each second.
 	Spill []float64 `json:"spill,omitempty"`
 }
 
-// CellView is one measure of one contender in one scenario.
+// CellView is one measure of one strategy in one scenario.
 type CellView struct {
 	Mean  *float64 `json:"mean"`  // null: no run had the number; at least this much where Known is less than Runs
 	Half  *float64 `json:"half"`  // null: there is no interval
@@ -81,10 +81,10 @@ func (b *Board) View() View {
 func (b Board) MarshalJSON() ([]byte, error) { return json.Marshal(b.View()) }
 
 func (b *Board) tableView(t *Table) TableView {
-	v := TableView{Scenario: t.Scenario, Title: t.Title, Contenders: make([]RowView, 0, len(t.Rows))}
+	v := TableView{Scenario: t.Scenario, Title: t.Title, Strategies: make([]RowView, 0, len(t.Rows))}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		row := RowView{Contender: r.Contender, Title: r.Title, Runs: r.Runs, Cells: make(map[string]CellView, len(r.Cells))}
+		row := RowView{Strategy: r.Strategy, Title: r.Title, Runs: r.Runs, Cells: make(map[string]CellView, len(r.Cells))}
 		for m, c := range r.Cells {
 			cell := CellView{Known: c.Known, Runs: c.Runs, Best: c.Best}
 			if c.Known > 0 {
@@ -98,7 +98,7 @@ func (b *Board) tableView(t *Table) TableView {
 		for _, s := range r.Spill {
 			row.Spill = append(row.Spill, rounded(s))
 		}
-		v.Contenders = append(v.Contenders, row)
+		v.Strategies = append(v.Strategies, row)
 	}
 	return v
 }

@@ -1,4 +1,4 @@
-package contender
+package strategy
 
 import (
 	"time"
@@ -34,7 +34,7 @@ type zoneAware struct {
 	since   time.Duration // when panic began or ended
 }
 
-func newZoneAware(seat Seat) *zoneAware { return &zoneAware{clients: seat.Clients, enabled: 1} }
+func newZoneAware(client Client) *zoneAware { return &zoneAware{clients: client.Clients, enabled: 1} }
 
 // Reset implements overflow.Strategy.
 func (z *zoneAware) Reset(now time.Duration, scene overflow.Scene) {

@@ -1,9 +1,9 @@
-// Package contender lists the ways to balance that the simulator compares: weir's own, and those of others, each
+// Package strategy lists the ways to balance that the simulator compares: weir's own, and those of others, each
 // written from its documentation.
 //
-// A contender is data: hints, an overflow strategy for each client and a way to choose endpoints. All of them run in
+// A strategy is data: hints, an overflow strategy for each client and a way to choose endpoints. All of them run in
 // the same pool, so that they differ in what they decide and in nothing else.
-package contender
+package strategy
 
 import (
 	"time"
@@ -14,8 +14,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Contender is a way to balance.
-type Contender struct {
+// Strategy is a way to balance.
+type Strategy struct {
 	Name   string // as flags have it: weir, hazl, static-same-zone, …
 	Title  string // as tables have it
 	Source string // what it was written from
@@ -25,8 +25,8 @@ type Contender struct {
 	// client's own zone.
 	KeepsHome bool
 	// Strategy makes the strategy of one client; called once for each.
-	Strategy func(Seat) overflow.Strategy
-	Pool     pick.Config // how endpoints are chosen and who sits out
+	New  func(Client) overflow.Strategy
+	Pool pick.Config // how endpoints are chosen and who sits out
 	// Blind: clients decide nothing by how requests fare. Their pools need no ticks, which are most of the work where many
 	// clients send little.
 	Blind bool
@@ -42,8 +42,8 @@ type Contender struct {
 	Reconnects int
 }
 
-// Seat is what a strategy may know of its client beside what it sees.
-type Seat struct {
+// Client is what a strategy may know of its client beside what it sees.
+type Client struct {
 	Zone   topology.Zone
 	Rotate uint64 // differs between clients
 	// Clients is how many clients each zone has, sorted by zone: what a control plane tells Envoy of its own cluster.

@@ -1,4 +1,4 @@
-package contender_test
+package strategy_test
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/test/scenarios"
 )
 
@@ -29,7 +29,7 @@ func TestBlindClientsNeedNoTicks(t *testing.T) {
 	sc.Steps = append(sc.Steps, scenario.Step{At: 35 * time.Second, Verb: scenario.Lose, Where: scenario.Where{Zone: "b"}})
 	slices.SortStableFunc(sc.Steps, func(a, b scenario.Step) int { return int(a.At - b.At) })
 	var blind []topology.Mode
-	for _, c := range contender.All() {
+	for _, c := range strategy.All() {
 		if !c.Blind {
 			continue
 		}
@@ -50,9 +50,9 @@ func TestBlindClientsNeedNoTicks(t *testing.T) {
 	}
 }
 
-func simulated(t *testing.T, sc *scenario.Scenario, c contender.Contender) *sim.Result {
+func simulated(t *testing.T, sc *scenario.Scenario, c strategy.Strategy) *sim.Result {
 	t.Helper()
-	r, err := sim.Run(sim.Options{Scenario: sc, Contender: &c, Seed: 1})
+	r, err := sim.Run(sim.Options{Scenario: sc, Strategy: &c, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

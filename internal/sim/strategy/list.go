@@ -1,4 +1,4 @@
-package contender
+package strategy
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// All lists the contenders with their defaults, in the order of tables.
-func All() []Contender { return With(overflow.Config{}) }
+// All lists the strategies with their defaults, in the order of tables.
+func All() []Strategy { return With(overflow.Config{}) }
 
 // With lists the same, weir's and Hazl's strategies made with c; each client brings its own Rotate. c is one that
 // overflow.New accepts: a strategy that is made with another panics.
-func With(c overflow.Config) []Contender {
-	return []Contender{
+func With(c overflow.Config) []Strategy {
+	return []Strategy{
 		random(),
 		static("static-auto", "kube-proxy, Auto", topology.ModeAuto),
 		static("static-same-zone", "kube-proxy, PreferSameZone", topology.ModePreferSameZone),
@@ -31,19 +31,19 @@ func With(c overflow.Config) []Contender {
 }
 
 // variants are weir with a wish that a user may have.
-func variants() []Contender {
-	return []Contender{
+func variants() []Strategy {
+	return []Strategy{
 		weir("weir-cost", "weir, prefer cost", overflow.Config{Prefer: overflow.PreferCost}),
 		weir("weir-latency", "weir, prefer latency", overflow.Config{Prefer: overflow.PreferLatency}),
 		weir("weir-shed", "weir, overload shed", overflow.Config{Shed: true}),
 	}
 }
 
-// Named gives the contender of that name, with its defaults; upper and lower case are the same. Beside those of All it
+// Named gives the strategy of that name, with its defaults; upper and lower case are the same. Beside those of All it
 // knows weir-cost, weir-latency and weir-shed.
 //
 // Errors: a name that is none; it lists those that are.
-func Named(name string) (Contender, error) {
+func Named(name string) (Strategy, error) {
 	all := slices.Concat(All(), variants())
 	names := make([]string, 0, len(all))
 	for _, c := range all {
@@ -53,19 +53,19 @@ func Named(name string) (Contender, error) {
 		names = append(names, c.Name)
 	}
 	if near, ok := topology.Nearest(name, names); ok {
-		return Contender{}, fmt.Errorf("unknown strategy %q: did you mean %s? There are %s", name, near, strings.Join(names, ", "))
+		return Strategy{}, fmt.Errorf("unknown strategy %q: did you mean %s? There are %s", name, near, strings.Join(names, ", "))
 	}
-	return Contender{}, fmt.Errorf("unknown strategy %q: want one of %s", name, strings.Join(names, ", "))
+	return Strategy{}, fmt.Errorf("unknown strategy %q: want one of %s", name, strings.Join(names, ", "))
 }
 
 // random is a service without hints behind kube-proxy: any endpoint, wherever it is.
 //
 // Source: kube-proxy's documentation of virtual IPs. It chooses for each connection; choosing for each request spreads
 // better, which is kind to it.
-func random() Contender {
-	return Contender{
+func random() Strategy {
+	return Strategy{
 		Name: "random", Title: "kube-proxy, no hints", Source: kubeProxySource,
-		Mode: topology.ModeDisabled, KeepsHome: true, Strategy: fixed("Random"), Pool: atRandom(), Blind: true,
+		Mode: topology.ModeDisabled, KeepsHome: true, New: fixed("Random"), Pool: atRandom(), Blind: true,
 	}
 }
 
@@ -73,10 +73,10 @@ func random() Contender {
 // however they fare until the API says that they are not ready.
 //
 // Source: KEP-2433 for Auto, KEP-4444 for PreferSameZone, weir's plan for Balanced; kube-proxy as random has it.
-func static(name, title string, mode topology.Mode) Contender {
-	return Contender{
+func static(name, title string, mode topology.Mode) Strategy {
+	return Strategy{
 		Name: name, Title: title, Source: kubeProxySource,
-		Mode: mode, KeepsHome: true, Strategy: fixed("Static"), Pool: atRandom(), Blind: true,
+		Mode: mode, KeepsHome: true, New: fixed("Static"), Pool: atRandom(), Blind: true,
 	}
 }
 
@@ -94,10 +94,10 @@ func atRandom() pick.Config {
 // Source: Buoyant's HAZL reference, and Linkerd's circuit-breaking reference for the defaults of its breaker, which is
 // off unless a service asks for it: here all do. When all that are active sit out the pool goes on to other endpoints
 // at once, where the product would add them one by one.
-func hazl(c overflow.Config) Contender {
-	return Contender{
+func hazl(c overflow.Config) Strategy {
+	return Strategy{
 		Name: "hazl", Title: "Hazl", Source: "https://docs.buoyant.io/buoyant-enterprise-linkerd/latest/reference/hazl/",
-		Mode: topology.ModePreferSameZone, Strategy: adaptive("Hazl", c),
+		Mode: topology.ModePreferSameZone, New: adaptive("Hazl", c),
 		Pool: pick.Config{Algorithm: pick.PowerOfTwo, Health: health.Config{
 			Failures: 7, Pause: time.Second, MaxPause: time.Minute, Jitter: 0.5, MaxOut: 1, Rate: noRate,
 		}},
@@ -113,31 +113,31 @@ const reconnects = 2
 const noRate = 2
 
 // weir is what the agent runs by default, in the mode that weir's controller plans for.
-func weir(name, title string, c overflow.Config) Contender {
-	return Contender{
+func weir(name, title string, c overflow.Config) Strategy {
+	return Strategy{
 		Name: name, Title: title, Source: "docs/overflow-law.md",
-		Mode: topology.ModeBalanced, Strategy: adaptive("Weir", c), Pool: pick.Config{Algorithm: pick.PowerOfTwo}, Drains: true,
+		Mode: topology.ModeBalanced, New: adaptive("Weir", c), Pool: pick.Config{Algorithm: pick.PowerOfTwo}, Drains: true,
 		Reconnects: reconnects,
 	}
 }
 
 // fixed makes strategies that know no client.
-func fixed(name string) func(Seat) overflow.Strategy {
-	return func(Seat) overflow.Strategy { return must(overflow.New(name, overflow.Config{})) }
+func fixed(name string) func(Client) overflow.Strategy {
+	return func(Client) overflow.Strategy { return must(overflow.New(name, overflow.Config{})) }
 }
 
 // adaptive makes strategies that differ between clients in nothing but what they rotate by.
-func adaptive(name string, c overflow.Config) func(Seat) overflow.Strategy {
-	return func(seat Seat) overflow.Strategy {
+func adaptive(name string, c overflow.Config) func(Client) overflow.Strategy {
+	return func(client Client) overflow.Strategy {
 		c := c
-		c.Rotate = seat.Rotate
+		c.Rotate = client.Rotate
 		return must(overflow.New(name, c))
 	}
 }
 
 func must(s overflow.Strategy, err error) overflow.Strategy {
 	if err != nil {
-		panic("contender: a strategy was given a config that makes no sense: " + err.Error())
+		panic("strategy: one was given a config that makes no sense: " + err.Error())
 	}
 	return s
 }

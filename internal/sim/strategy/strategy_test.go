@@ -1,4 +1,4 @@
-package contender_test
+package strategy_test
 
 import (
 	"fmt"
@@ -17,13 +17,13 @@ import (
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
-// everybody are all contenders and variants.
-func everybody(t *testing.T) []contender.Contender {
+// everybody are all strategies and variants.
+func everybody(t *testing.T) []strategy.Strategy {
 	t.Helper()
-	all := contender.All()
+	all := strategy.All()
 	for _, name := range []string{"weir-cost", "weir-latency", "weir-shed"} {
 		all = append(all, named(t, name))
 	}
@@ -32,9 +32,9 @@ func everybody(t *testing.T) []contender.Contender {
 
 func TestTheContendersAndTheirOrder(t *testing.T) {
 	var got []string
-	for _, c := range contender.All() {
+	for _, c := range strategy.All() {
 		got = append(got, c.Name)
-		if c.Title == "" || c.Source == "" || c.Strategy == nil || c.Checks < 0 {
+		if c.Title == "" || c.Source == "" || c.New == nil || c.Checks < 0 {
 			t.Errorf("%s lacks something: %+v", c.Name, c)
 		}
 	}
@@ -63,14 +63,14 @@ func TestContendersAreFoundByNameInAnyCase(t *testing.T) {
 			t.Errorf("%s is found as %s, %s", c.Name, got.Name, got.Title)
 		}
 	}
-	_, err := contender.Named("wier")
+	_, err := strategy.Named("wier")
 	if err == nil || !strings.Contains(err.Error(), `"wier"`) || !strings.Contains(err.Error(), "weir-shed") {
 		t.Errorf("error %v, want one that names the name and those there are", err)
 	}
 }
 
-// aimed gives the targets of a contender's client in zone a, by the plan of the contender's mode.
-func aimed(t *testing.T, c *contender.Contender, text string) []pick.Target {
+// aimed gives the targets of a strategy's client in zone a, by the plan of the strategy's mode.
+func aimed(t *testing.T, c *strategy.Strategy, text string) []pick.Target {
 	t.Helper()
 	s, err := topology.ParseSnapshot(text)
 	if err != nil {
@@ -115,10 +115,10 @@ func TestHomeIsWhatTheContenderTakesForIt(t *testing.T) {
 	}
 }
 
-// pool makes a contender's pool for a client in zone a.
-func pool(c *contender.Contender, targets []pick.Target, seat contender.Seat) *pick.Pool {
+// pool makes a strategy's pool for a client in zone a.
+func pool(c *strategy.Strategy, targets []pick.Target, client strategy.Client) *pick.Pool {
 	p := pick.NewPool(pick.Options{
-		Zone: "a", Random: rand.New(rand.NewPCG(7, seat.Rotate)).Uint64, Strategy: c.Strategy(seat), Config: c.Pool, Rotate: seat.Rotate,
+		Zone: "a", Random: rand.New(rand.NewPCG(7, client.Rotate)).Uint64, Strategy: c.New(client), Config: c.Pool, Rotate: client.Rotate,
 	})
 	p.Update(0, targets)
 	return p
@@ -144,7 +144,7 @@ func spread(p *pick.Pool) map[topology.Zone]float64 {
 // Whoever is there and whatever happens to requests: shares sum to 1, are never negative, are the same each time, and
 // do not depend on the order in which endpoints are told.
 func TestSharesAreSharesForEverybody(t *testing.T) {
-	seat := contender.Seat{Zone: "a", Clients: []contender.ZoneCount{{Zone: "a", Count: 5}, {Zone: "b", Count: 3}, {Zone: "c", Count: 2}}}
+	client := strategy.Client{Zone: "a", Clients: []strategy.ZoneCount{{Zone: "a", Count: 5}, {Zone: "b", Count: 3}, {Zone: "c", Count: 2}}}
 	for _, c := range everybody(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
@@ -160,7 +160,7 @@ func TestSharesAreSharesForEverybody(t *testing.T) {
 				shuffled := slices.Clone(targets)
 				random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 				fails := topology.Zone('a' + byte(random.IntN(3)))
-				first, again, other := pool(&c, targets, seat), pool(&c, targets, seat), pool(&c, shuffled, seat)
+				first, again, other := pool(&c, targets, client), pool(&c, targets, client), pool(&c, shuffled, client)
 				for tick := range 30 {
 					now := time.Duration(1+tick) * 100 * time.Millisecond
 					for _, p := range []*pick.Pool{first, again, other} {
@@ -171,7 +171,7 @@ func TestSharesAreSharesForEverybody(t *testing.T) {
 						t.Fatalf("not the same twice:\n%s", diff)
 					}
 				}
-				if quiet := pool(&c, shuffled, seat); !near(spread(pool(&c, targets, seat)), spread(quiet)) {
+				if quiet := pool(&c, shuffled, client); !near(spread(pool(&c, targets, client)), spread(quiet)) {
 					t.Fatalf("another order of %d endpoints: %v", len(targets), spread(quiet))
 				}
 				checkShares(t, other)
@@ -257,8 +257,8 @@ func broken(t *testing.T, name string) *pick.Pool {
 			targets = append(targets, e)
 		}
 	}
-	seat := contender.Seat{Zone: "a", Clients: []contender.ZoneCount{{Zone: "a", Count: 8}, {Zone: "b", Count: 8}, {Zone: "c", Count: 8}}}
-	p := pool(&c, targets, seat)
+	client := strategy.Client{Zone: "a", Clients: []strategy.ZoneCount{{Zone: "a", Count: 8}, {Zone: "b", Count: 8}, {Zone: "c", Count: 8}}}
+	p := pool(&c, targets, client)
 	for tick := range 100 {
 		play(p, time.Duration(1+tick)*100*time.Millisecond, "a")
 	}
@@ -308,7 +308,7 @@ func TestEnvoyEjectsForHalfAMinuteAndThenLonger(t *testing.T) {
 func TestLinkerdsBreakerTripsAfterSevenFailures(t *testing.T) {
 	c := named(t, "hazl")
 	for failures, want := range map[int]bool{6: false, 7: true} {
-		p := pool(&c, []pick.Target{target('a', 0)}, contender.Seat{Zone: "a"})
+		p := pool(&c, []pick.Target{target('a', 0)}, strategy.Client{Zone: "a"})
 		for range failures {
 			ticket, _ := p.Pick(0, pick.Request{})
 			ticket.Answer(0, pick.ServerError)
@@ -324,7 +324,7 @@ func TestLinkerdsBreakerTripsAfterSevenFailures(t *testing.T) {
 func TestOnlyWeirGoesByTheRateOfFailures(t *testing.T) {
 	for name, want := range map[string]bool{"weir": true, "hazl": false, "priority": false, "envoy-zone": false} {
 		c := named(t, name)
-		p := pool(&c, []pick.Target{target('a', 0), target('a', 1)}, contender.Seat{Zone: "a"})
+		p := pool(&c, []pick.Target{target('a', 0), target('a', 1)}, strategy.Client{Zone: "a"})
 		bad := 0
 		for tick := range 50 {
 			now := time.Duration(tick) * 100 * time.Millisecond
@@ -351,8 +351,8 @@ func TestOnlyWeirGoesByTheRateOfFailures(t *testing.T) {
 func TestWhoCountsHealthNeedsNoTickToLeaveAZone(t *testing.T) {
 	for name, want := range map[string]topology.Zone{"envoy-zone": "b", "priority": "b", "hazl": "b", "weir": "b", "static-auto": "a"} {
 		c := named(t, name)
-		p := pool(&c, []pick.Target{target('a', 0), target('b', 0)}, contender.Seat{
-			Zone: "a", Clients: []contender.ZoneCount{{Zone: "a", Count: 1}, {Zone: "b", Count: 1}},
+		p := pool(&c, []pick.Target{target('a', 0), target('b', 0)}, strategy.Client{
+			Zone: "a", Clients: []strategy.ZoneCount{{Zone: "a", Count: 1}, {Zone: "b", Count: 1}},
 		})
 		for range 40 {
 			ticket, _ := p.Pick(0, pick.Request{})
@@ -401,7 +401,7 @@ func TestPriorityFailoverAgreesWithEnvoysTables(t *testing.T) {
 					targets = append(targets, e)
 				}
 			}
-			for i, g := range pool(&c, targets, contender.Seat{Zone: "a"}).Status().Groups {
+			for i, g := range pool(&c, targets, strategy.Client{Zone: "a"}).Status().Groups {
 				if got := int(math.Round(100 * g.Share)); got != row.traffic[i] || g.Panics != row.panics[i] {
 					t.Errorf("priority %d gets %d %%, panics %v; want %d %%, %v", i, got, g.Panics, row.traffic[i], row.panics[i])
 				}
@@ -448,11 +448,11 @@ func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
 		{config: overflow.Config{Low: 0.5, High: 10}, inFlight: 29, active: 3},
 		{config: overflow.Config{Low: 0.5, High: 1}, inFlight: 4, active: 4},
 	} {
-		for _, c := range contender.With(row.config) {
+		for _, c := range strategy.With(row.config) {
 			if c.Name != "hazl" {
 				continue
 			}
-			s := c.Strategy(contender.Seat{Zone: "a"})
+			s := c.New(strategy.Client{Zone: "a"})
 			s.Reset(0, scene)
 			if got := active(steps(s, 2*time.Minute, flying(row.inFlight))); got != row.active {
 				t.Errorf("%+v with %d in flight: %d endpoints active, want %d", row.config, row.inFlight, got, row.active)
@@ -462,8 +462,8 @@ func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
 }
 
 func TestWeirIsMadeByTheWishesOfItsName(t *testing.T) {
-	slow := func(c contender.Contender, slowdown float64) overflow.Decision {
-		s := c.Strategy(contender.Seat{Zone: "a"})
+	slow := func(c strategy.Strategy, slowdown float64) overflow.Decision {
+		s := c.New(strategy.Client{Zone: "a"})
 		s.Reset(0, overflow.Scene{Endpoints: 2, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}},
 		}})
@@ -487,7 +487,7 @@ func TestWeirIsMadeByTheWishesOfItsName(t *testing.T) {
 			t.Errorf("%s at %.1f times the latency is calm", name, limit+0.1)
 		}
 	}
-	for _, c := range contender.With(overflow.Config{Prefer: overflow.PreferCost}) {
+	for _, c := range strategy.With(overflow.Config{Prefer: overflow.PreferCost}) {
 		if c.Name == "weir" && slow(c, 1.7).State != overflow.Calm {
 			t.Error("With does not hand its config to weir")
 		}
@@ -497,7 +497,7 @@ func TestWeirIsMadeByTheWishesOfItsName(t *testing.T) {
 func TestClientsDifferInTheZoneTheyTakeFirst(t *testing.T) {
 	first := make(map[int]bool)
 	for rotate := range uint64(2) {
-		s := named(t, "weir").Strategy(contender.Seat{Zone: "a", Rotate: rotate})
+		s := named(t, "weir").New(strategy.Client{Zone: "a", Rotate: rotate})
 		s.Reset(0, overflow.Scene{Endpoints: 3, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}}, {Zone: "c", Cost: 1, Endpoints: []int{2}},
 		}})
@@ -523,7 +523,7 @@ func TestClientsDifferInTheZoneTheyTakeFirst(t *testing.T) {
 
 func TestWeirShedsOnlyIfItsNameSaysSo(t *testing.T) {
 	for name, want := range map[string]bool{"weir": false, "weir-shed": true} {
-		s := named(t, name).Strategy(contender.Seat{Zone: "a"})
+		s := named(t, name).New(strategy.Client{Zone: "a"})
 		s.Reset(0, overflow.Scene{Endpoints: 2, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}},
 		}})
@@ -547,7 +547,7 @@ func TestAConfigThatMakesNoSenseIsOurBug(t *testing.T) {
 			t.Error("a strategy was made of a preference that does not exist")
 		}
 	}()
-	for _, c := range contender.With(overflow.Config{Prefer: "speed"}) {
-		c.Strategy(contender.Seat{})
+	for _, c := range strategy.With(overflow.Config{Prefer: "speed"}) {
+		c.New(strategy.Client{})
 	}
 }

@@ -1,4 +1,4 @@
-package contender_test
+package strategy_test
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
-// named gives a contender that there is.
-func named(t *testing.T, name string) contender.Contender {
+// named gives a strategy that there is.
+func named(t *testing.T, name string) strategy.Strategy {
 	t.Helper()
-	c, err := contender.Named(name)
+	c, err := strategy.Named(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,12 @@ func whole(name topology.Zone, clients, endpoints int) zone {
 // decide makes one step of envoy-zone for a client of the first zone.
 func decide(t *testing.T, zones ...zone) overflow.Decision {
 	t.Helper()
-	seat := contender.Seat{Zone: zones[0].name}
+	client := strategy.Client{Zone: zones[0].name}
 	var scene overflow.Scene
 	var counters overflow.Counters
 	for _, z := range zones {
 		if z.clients > 0 {
-			seat.Clients = append(seat.Clients, contender.ZoneCount{Zone: z.name, Count: z.clients})
+			client.Clients = append(client.Clients, strategy.ZoneCount{Zone: z.name, Count: z.clients})
 		}
 		g := overflow.Group{Zone: z.name}
 		for range z.size {
@@ -57,7 +57,7 @@ func decide(t *testing.T, zones ...zone) overflow.Decision {
 	}
 	counters.Endpoints = make([]overflow.EndpointCounters, scene.Endpoints)
 	c := named(t, "envoy-zone")
-	s := c.Strategy(seat)
+	s := c.New(client)
 	s.Reset(0, scene)
 	return s.Step(100*time.Millisecond, &counters)
 }
@@ -138,7 +138,7 @@ func TestBelowHalfOfAllEndpointsNobodysHealthIsBelieved(t *testing.T) {
 
 func TestEndpointsOfOtherClustersCountForTheZoneTheyName(t *testing.T) {
 	c := named(t, "envoy-zone")
-	s := c.Strategy(contender.Seat{Zone: "a", Clients: []contender.ZoneCount{{Zone: "a", Count: 1}, {Zone: "b", Count: 1}}})
+	s := c.New(strategy.Client{Zone: "a", Clients: []strategy.ZoneCount{{Zone: "a", Count: 1}, {Zone: "b", Count: 1}}})
 	s.Reset(0, overflow.Scene{Endpoints: 8, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0}}, {Zone: "a", Cluster: "far", Endpoints: []int{1, 2, 3}}, {Zone: "b", Endpoints: []int{4, 5, 6, 7}},
 	}})
@@ -182,7 +182,7 @@ func TestEveryEndpointGetsTheSameIfAllClientsSendTheSame(t *testing.T) {
 
 func TestPanicEndsWhereItsReasonEnds(t *testing.T) {
 	c := named(t, "envoy-zone")
-	s := c.Strategy(contender.Seat{Zone: "a"})
+	s := c.New(strategy.Client{Zone: "a"})
 	s.Reset(time.Second, overflow.Scene{Endpoints: 2, Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0, 1}}}})
 	var got []string
 	for i, usable := range []int{2, 0, 0, 1} {

@@ -1,4 +1,4 @@
-package contender
+package strategy
 
 import (
 	"time"
@@ -29,13 +29,13 @@ const (
 //
 // Source: Envoy's pages on zone-aware routing, panic threshold and outlier detection. zoneAware says what we
 // simplified.
-func envoyZone() Contender {
-	return Contender{
+func envoyZone() Strategy {
+	return Strategy{
 		Name: "envoy-zone", Title: "Envoy, zone-aware", Source: envoyDocs + "zone_aware",
-		Mode:     topology.ModePreferSameZone, // its hints make home the client's own zone, and all of it
-		Strategy: func(seat Seat) overflow.Strategy { return newZoneAware(seat) },
-		Pool:     pick.Config{Algorithm: pick.LeastRequest, Choices: 2, Health: ejections()},
-		Checks:   checks,
+		Mode:   topology.ModePreferSameZone, // its hints make home the client's own zone, and all of it
+		New:    func(client Client) overflow.Strategy { return newZoneAware(client) },
+		Pool:   pick.Config{Algorithm: pick.LeastRequest, Choices: 2, Health: ejections()},
+		Checks: checks,
 	}
 }
 
@@ -47,12 +47,12 @@ func envoyZone() Contender {
 //
 // We simplified nothing of that arithmetic: the pool has it, for policies. Zones of priority 1 share by their healthy
 // endpoints.
-func priority() Contender {
+func priority() Strategy {
 	half := panicBelow
-	return Contender{
+	return Strategy{
 		Name: "priority", Title: "priority failover, 1.4", Source: envoyDocs + "priority",
 		Mode: topology.ModePreferSameZone,
-		Strategy: func(Seat) overflow.Strategy {
+		New: func(Client) overflow.Strategy {
 			return overflow.Unconfined(must(overflow.New("Static", overflow.Config{})))
 		},
 		Pool: pick.Config{

@@ -1,4 +1,4 @@
-package contender
+package strategy
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestPartOfTheRequestsMayBeRoutedByZonesOnly(t *testing.T) {
-	z := newZoneAware(Seat{Clients: []ZoneCount{{"a", 1}, {"b", 1}}})
+	z := newZoneAware(Client{Clients: []ZoneCount{{"a", 1}, {"b", 1}}})
 	z.enabled = 0.25
 	z.Reset(0, overflow.Scene{Endpoints: 8, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0, 1, 2, 3}}, {Zone: "b", Endpoints: []int{4, 5, 6, 7}},

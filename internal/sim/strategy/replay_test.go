@@ -1,4 +1,4 @@
-package contender_test
+package strategy_test
 
 import (
 	"math"
@@ -64,7 +64,7 @@ func measure(t *testing.T, seed uint64, steps string) trace {
 			out.contract = now - sc.Stress.To
 		}
 	}
-	r, err := sim.Run(sim.Options{Scenario: sc, Contender: &hazl, Seed: seed, Trace: &sim.Trace{Tick: look}})
+	r, err := sim.Run(sim.Options{Scenario: sc, Strategy: &hazl, Seed: seed, Trace: &sim.Trace{Tick: look}})
 	if err != nil {
 		t.Fatal(err)
 	}
