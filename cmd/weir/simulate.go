@@ -29,7 +29,7 @@ All of it is simulation, not a measurement. Equal seeds give equal results.`
 const simulateExample = `  # The standard scenarios with all strategies
   weir simulate
 
-  # Two scenarios, three strategies, and a page with plots
+  # Two scenarios, three strategies, and a page with charts
   weir simulate zone-loss brownout --strategies weir,hazl,static-auto --html report.html
 
   # A scenario of one's own
@@ -57,7 +57,7 @@ type simulateFlags struct {
 	seeds, jobs       int
 	seed              uint64
 	output            string
-	html, png         string
+	html              string
 
 	config    overflow.Config
 	prefer    string
@@ -145,8 +145,7 @@ func (f *simulateFlags) results() flagGroup {
 	g := group("Results")
 	g.StringVarP(&f.output, "output", "o", "table", "table, json, csv or markdown")
 	g.BoolVar(&f.wide, "wide", false, "show half of each 95 % confidence interval")
-	g.StringVar(&f.html, "html", "", "write a page with tables and plots to this file")
-	g.StringVar(&f.png, "png", "", "write the plots into this folder")
+	g.StringVar(&f.html, "html", "", "write a page with tables and charts to this file")
 	g.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return g
 }
@@ -182,7 +181,7 @@ const (
 // run does what was asked for.
 func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	f.asks.isAsking = slices.ContainsFunc(f.asks.names(), c.Flags().Changed)
-	for _, name := range []string{"show", "sweep", "trace", "html", "png", "write-scenario"} {
+	for _, name := range []string{"show", "sweep", "trace", "html", "write-scenario"} {
 		if c.Flags().Changed(name) && c.Flag(name).Value.String() == "" { // a script's variable that is not set
 			return fmt.Errorf("--%s is empty", name)
 		}
@@ -231,8 +230,8 @@ func (f *simulateFlags) check(args []string) error {
 	if f.asks.service == "" && f.asks.isAsking {
 		return errors.New("--rate, --lose and what else is under What if need a --service to ask about")
 	}
-	if (f.html != "" || f.png != "") && (f.list || f.show != "" || f.asks.service != "" || f.trace != "" || f.sensitivity) {
-		return errors.New("--html and --png show comparisons of strategies")
+	if f.html != "" && (f.list || f.show != "" || f.asks.service != "" || f.trace != "" || f.sensitivity) {
+		return errors.New("--html shows comparisons of strategies")
 	}
 	if f.asks.service == "" && len(f.world.source.files) > 0 {
 		return errors.New("--filename (-f) needs a --service to ask about")

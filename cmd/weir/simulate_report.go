@@ -4,24 +4,25 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/weir-lb/weir/internal/plots"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
 	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
+	"github.com/weir-lb/weir/internal/web/charts"
 )
 
 // compare plays scenarios with strategies and reports.
 func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario, strategies []strategy.Strategy) error {
-	if err := f.prepare(); err != nil {
-		return err
+	if f.html != "" { // before anybody waits for the page
+		if err := canWrite(f.html); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
 	}
 	o := f.options(compareSeeds)
 	if len(scenarios) > few {
@@ -40,11 +41,12 @@ func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario
 		labels.Strategies = append(labels.Strategies, score.Label{Name: strategies[i].Name, Title: strategies[i].Title})
 	}
 	board := score.Compare(out.Results, labels)
-	report := plots.Report{
-		Board: &board, Scenarios: scenarios, Strategies: strategies, Results: out.Results, Assumptions: simulate.Assumptions(),
-	}
-	if err := f.writePlots(report); err != nil {
-		return err
+	if f.html != "" {
+		page := view(&board)
+		page.AddDetails(strategies, scenarios, out.Results)
+		if err := writeWhole(f.html, func(w io.Writer) error { return charts.WriteReport(w, page) }); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
 	}
 	return f.printBoard(c, &board)
 }
@@ -77,10 +79,7 @@ func (f *simulateFlags) printBoard(c *cobra.Command, b *score.Board) error {
 	}
 	switch f.output {
 	case "json":
-		return printData(w, f.output, struct {
-			score.View
-			Assumptions []string `json:"assumptions"`
-		}{b.View(), simulate.Assumptions()})
+		return printData(w, f.output, view(b))
 	case "csv":
 		c.PrintErrln(simulate.Disclaimer)
 		return b.CSV(w)
@@ -90,6 +89,13 @@ func (f *simulateFlags) printBoard(c *cobra.Command, b *score.Board) error {
 		style.Colour, style.Width = wantsColour(w), terminalWidth(w)
 		return b.Print(w, style)
 	}
+}
+
+// view is a comparison as JSON has it.
+func view(b *score.Board) score.View {
+	v := b.View()
+	v.Assumptions = simulate.Assumptions()
+	return v
 }
 
 // weirStrategy is the one that the others are compared with.
@@ -188,56 +194,3 @@ type notes struct {
 }
 
 func newNotes() notes { return notes{simulate.Disclaimer, simulate.Assumptions()} }
-
-// prepare makes sure that plots can be written, before anybody waits for them.
-func (f *simulateFlags) prepare() error {
-	if f.html != "" {
-		if err := canWrite(f.html); err != nil {
-			return fmt.Errorf("--html: %w", err)
-		}
-	}
-	if f.png != "" {
-		if err := os.MkdirAll(f.png, 0o755); err != nil { //nolint:gosec // pictures are for everybody.
-			return fmt.Errorf("--png: %w", err)
-		}
-		if err := canWrite(filepath.Join(f.png, overallName+".png")); err != nil { // for any of them
-			return fmt.Errorf("--png: %w", err)
-		}
-	}
-	return nil
-}
-
-// writePlots writes the page and the pictures that were asked for.
-func (f *simulateFlags) writePlots(r plots.Report) error {
-	if f.html != "" {
-		if err := writeWhole(f.html, func(w io.Writer) error { return plots.Page(w, r) }); err != nil {
-			return fmt.Errorf("--html: %w", err)
-		}
-	}
-	if f.png == "" {
-		return nil
-	}
-	names := namesOf(r.Scenarios)
-	if len(names) > 1 {
-		names = append(names, "") // all of them together
-	}
-	for _, name := range names {
-		pictures, err := plots.PNG(r, name)
-		if err != nil {
-			return fmt.Errorf("--png: %w", err)
-		}
-		if name == "" {
-			name = overallName
-		}
-		for _, p := range pictures {
-			err := writeWhole(filepath.Join(f.png, name+"-"+p.Name+".png"), func(w io.Writer) error {
-				_, err := w.Write(p.PNG)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("--png: %w", err)
-			}
-		}
-	}
-	return nil
-}

@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/weir-lb/weir/internal/golden"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/score"
 	"github.com/weir-lb/weir/internal/simulate"
 	"github.com/weir-lb/weir/test/scenarios"
 )
@@ -178,11 +181,11 @@ func TestAScenarioThatCannotBeReadIsToldWithItsFlag(t *testing.T) {
 	}
 }
 
-func TestSimulateWritesWholeFilesOrNone(t *testing.T) {
+func TestSimulateWritesAWholePageOrNone(t *testing.T) {
 	folder := t.TempDir()
-	page, pictures := filepath.Join(folder, "report.html"), filepath.Join(folder, "a", "b")
+	page := filepath.Join(folder, "report.html")
 	args := []string{"simulate", "--scenario", tiny, "--strategies", "weir,random", "--seeds", "1"}
-	status, _, err := weir(t, "", append(args, "--html", page, "--png", pictures)...)
+	status, _, err := weir(t, "", append(args, "--html", page)...)
 	if status != exitOK {
 		t.Fatalf("status %d, error %q", status, err)
 	}
@@ -190,36 +193,41 @@ func TestSimulateWritesWholeFilesOrNone(t *testing.T) {
 	if problem != nil || !strings.Contains(string(text), "</html>") {
 		t.Errorf("the page: %v, %d bytes", problem, len(text))
 	}
-	files, problem := os.ReadDir(pictures)
-	if problem != nil || len(files) < 3 {
-		t.Errorf("pictures: %v, %v", files, problem)
+	_, data, _ := strings.Cut(string(text), `id="result">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	var shown score.View
+	if err := json.Unmarshal([]byte(data), &shown); err != nil {
+		t.Fatal(err)
 	}
-	for _, f := range files {
-		content, err := os.ReadFile(filepath.Join(pictures, f.Name())) //nolint:gosec // the test's own file.
-		if err != nil || !strings.HasPrefix(string(content), "\x89PNG") || strings.HasPrefix(f.Name(), ".") {
-			t.Errorf("%s is no picture: %v", f.Name(), err)
+	for i := range shown.Scenarios {
+		table := &shown.Scenarios[i]
+		if table.Details == nil || table.Strategies[0].Timeline == nil || table.Strategies[0].Zones == nil {
+			t.Error("the page has nothing to draw charts of")
+		}
+		table.Details = nil
+		for k := range table.Strategies {
+			table.Strategies[k].Timeline, table.Strategies[k].Zones = nil, nil
 		}
 	}
-	for flag, path := range map[string]string{"--html": filepath.Join(folder, "none", "x.html"), "--png": page} {
-		status, out, err := weir(t, "", append(args, flag, path)...)
-		if status != exitFailed || out != "" || !strings.Contains(err, path+": ") || !strings.Contains(err, flag) {
-			t.Errorf("%s %s: status %d, output %q, error %q", flag, path, status, out, err)
-		}
+	for i := range shown.Overall.Strategies {
+		shown.Overall.Strategies[i].Source = ""
 	}
-	left, problem := os.ReadDir(folder)
-	if problem != nil || len(left) != 2 {
-		t.Errorf("in the folder are %v, %v", left, problem)
+	_, out, _ := weir(t, "", append(args, "-o", "json")...)
+	var printed score.View
+	if err := json.Unmarshal([]byte(out), &printed); err != nil {
+		t.Fatal(err)
 	}
-}
+	if diff := cmp.Diff(printed, shown); diff != "" {
+		t.Errorf("the page does not show what -o json prints; -json +page:\n%s", diff)
+	}
 
-func TestAFolderThatTakesNoPicturesIsToldBeforeAnythingRuns(t *testing.T) {
-	const folder = "/proc/self" // which even root cannot write to
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("only Linux has such a folder")
+	missing := filepath.Join(folder, "none", "x.html")
+	status, out, err = weir(t, "", append(args, "--html", missing)...)
+	if status != exitFailed || out != "" || !strings.Contains(err, missing+": ") || !strings.Contains(err, "--html") {
+		t.Errorf("status %d, output %q, error %q", status, out, err)
 	}
-	f := simulateFlags{png: folder}
-	if err := f.prepare(); err == nil || !strings.Contains(err.Error(), "--png: write "+folder) {
-		t.Errorf("got %v", err)
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("in the folder are %v, %v", left, err)
 	}
 }
 
@@ -262,7 +270,7 @@ func TestAMistakeInSimulateEndsWithStatus2(t *testing.T) {
 		"simulate -f x --service a --rate 1 --cv 11":      "--cv=11",
 		"simulate -f x --service a --rate 1 --clients 0":  "--clients=0",
 		"simulate -f x --service a --rate 1 --price -1":   "--price=-1",
-		"simulate -f x --service a --rate 1 --html y":     "--html and --png show comparisons",
+		"simulate -f x --service a --rate 1 --html y":     "--html shows comparisons",
 		"simulate --service a --rate 1":                   "no cluster and no manifests",
 		"simulate -f x --service a --rate 1 --workers 1 --service-time 1s --utilisation 1": "two of them say what the third is",
 	} {

@@ -37,6 +37,7 @@ type TableView struct {
 	Scenario   string    `json:"scenario"`
 	Title      string    `json:"title"`
 	Strategies []RowView `json:"strategies"`
+	Details    *Details  `json:"details,omitempty"` // nil but after AddDetails
 }
 
 // RowView is one strategy in one scenario.
@@ -47,6 +48,10 @@ type RowView struct {
 	Cells    map[string]CellView `json:"cells"` // by the measure's key
 	// Spill is the fraction of the affected clients' requests that crossed, for each second.
 	Spill []float64 `json:"spill,omitempty"`
+	// Source, in Overall only, Timeline and Zones are there after AddDetails.
+	Source   string     `json:"source,omitempty"`
+	Timeline *Timeline  `json:"timeline,omitempty"`
+	Zones    []ZoneLoad `json:"zones,omitempty"`
 }
 
 // CellView is one measure of one strategy in one scenario.
