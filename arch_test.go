@@ -56,6 +56,7 @@ func mayReach() map[string][]string {
 		"internal/simulate":      {"internal/core", "internal/sim", "internal/simulate"},
 		"internal/web/charts":    {"internal/web/charts"},
 		"test/scenarios":         {"test/scenarios"},
+		"test/study":             {"internal/core", "internal/sim", "internal/simulate", "test/scenarios"},
 		"internal/ops":           {"internal/ops"},
 		"test/kube":              {"api", "test/kube"},
 	}
@@ -78,7 +79,7 @@ func rooms() map[string]room {
 		},
 		"github.com/spf13/cobra": {[]string{"cmd"}, "flags are parsed in cmd"},
 		"golang.org/x/net":       {[]string{"internal/l7"}, "HTTP/2 and header rules live in the proxy"},
-		"os":                     {[]string{"cmd", "docs/examples", "internal/agent", "internal/demo", "internal/golden", "internal/l7", "internal/kube/webhook", "internal/manifest", "internal/ops", "test/kube"}, "the core and the edges are handed what they need"},
+		"os":                     {[]string{"cmd", "docs/examples", "internal/agent", "internal/demo", "internal/golden", "internal/l7", "internal/kube/webhook", "internal/manifest", "internal/ops", "test/kube", "test/study"}, "the core and the edges are handed what they need"},
 		"net/http":               {[]string{"docs/examples", "internal/agent", "internal/demo", "internal/kube", "internal/l7", "internal/ops", "test/kube"}, "the core speaks no protocol"},
 		"log/slog":               {[]string{"cmd", "internal/agent", "internal/kube", "internal/l7", "internal/manifest", "internal/ops", "internal/demo"}, "the core returns reasons"},
 		"log":                    {nil, "log/slog, passed in"},

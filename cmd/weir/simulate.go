@@ -42,9 +42,6 @@ const simulateExample = `  # The standard scenarios with all strategies
   # The same of a live cluster, with one question
   weir simulate --service shop/web --rate zone-a:1200,zone-b:400,zone-c:400 --lose zone-b
 
-  # What a zone may cost in latency before traffic leaves it, as a curve
-  weir simulate spike --sweep HomeSlowdown=1.2..2.0/5
-
   # What one client decided, and why
   weir simulate brownout --strategies weir --trace client=a/1`
 
@@ -59,13 +56,9 @@ type simulateFlags struct {
 	output            string
 	html              string
 
-	config    overflow.Config
-	prefer    string
-	constants []string
-
-	sweep       string
-	sensitivity bool
-	trace       string
+	config overflow.Config
+	prefer string
+	trace  string
 
 	asks  whatIfFlags
 	world explainFlags // its source and cluster
@@ -93,17 +86,13 @@ func simulateCommand() *cobra.Command {
 	f.world.source.defaultMode = unmanaged
 	source.Lookup(defaultFlag).Usage = strings.Replace(source.Lookup(defaultFlag).Usage,
 		string(topology.ModeBalanced)+";", unmanaged+";", 1)
-	for _, g := range []flagGroup{f.what(), f.results(), f.law(), f.experiments(), f.asks.group(), cluster, source} {
+	for _, g := range []flagGroup{f.what(), f.results(), f.law(), f.asks.group(), cluster, source} {
 		g.addTo(c)
 	}
 	for flag, names := range f.completions() {
 		_ = c.RegisterFlagCompletionFunc(flag, names) // fails for a flag that there is not
 	}
-	c.MarkFlagsMutuallyExclusive("list", "show", "sensitivity", "trace", "sweep", "service")
-	c.MarkFlagsMutuallyExclusive("sensitivity", "strategies") // it is of weir alone
-	for _, flag := range []string{"sweep", "sensitivity"} {   // a preference sets constants itself
-		c.MarkFlagsMutuallyExclusive("prefer", flag)
-	}
+	c.MarkFlagsMutuallyExclusive("list", "show", "trace", "service")
 	return c
 }
 
@@ -112,18 +101,13 @@ func (f *simulateFlags) completions() map[string]cobra.CompletionFunc {
 	one := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
-	var modes, constants []string
+	var modes []string
 	for _, m := range topology.Modes() {
 		modes = append(modes, string(m))
 	}
-	for _, name := range simulate.ConstantNames() {
-		constants = append(constants, name+"=")
-	}
-	constant := cobra.FixedCompletions(constants, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 	return map[string]cobra.CompletionFunc{
 		"show": completeScenarios, "strategies": completeStrategies, "mode": one(modes...),
 		"output": one("table", "json", "csv", "markdown"), "prefer": one("cost", "balanced", "latency"),
-		"set": constant, "sweep": constant,
 	}
 }
 
@@ -134,8 +118,8 @@ func (f *simulateFlags) what() flagGroup {
 	g.StringArrayVar(&f.files, "scenario", nil, "play the scenario of this file, or a standard one by its name, or - for standard input; may be repeated")
 	g.StringSliceVar(&f.strategies, "strategies", nil, "strategies to compare, of "+strings.Join(strategyNames(), ", ")+
 		" (default all; with --service: "+simulate.TodayName+", which is kube-proxy in the service's mode, and weir)")
-	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios; %d with --sensitivity; %d with --service)",
-		compareSeeds, manySeeds, few, sensitivitySeeds, askSeeds))
+	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios; %d with --service)",
+		compareSeeds, manySeeds, few, askSeeds))
 	g.Uint64Var(&f.seed, "seed", 1, "seed of the first run; the next ones count on")
 	g.IntVar(&f.jobs, "jobs", 0, "runs at once (default as many as there are processors)")
 	return g
@@ -146,6 +130,7 @@ func (f *simulateFlags) results() flagGroup {
 	g.StringVarP(&f.output, "output", "o", "table", "table, json, csv or markdown")
 	g.BoolVar(&f.wide, "wide", false, "show half of each 95 % confidence interval")
 	g.StringVar(&f.html, "html", "", "write a page with tables and charts to this file")
+	g.StringVar(&f.trace, "trace", "", "print instead what one client decided: client=NUMBER or client=ZONE/NUMBER; of one scenario and one strategy")
 	g.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return g
 }
@@ -156,32 +141,22 @@ func (f *simulateFlags) law() flagGroup {
 	g.BoolVar(&f.config.Shed, "shed", false, "weir: reject what no zone can take")
 	g.Float64Var(&f.config.Low, "hazl-low", 0, "Hazl: the band's low end, requests in flight per active endpoint (default 0.8)")
 	g.Float64Var(&f.config.High, "hazl-high", 0, "Hazl: its high end (default 2)")
-	g.StringArrayVar(&f.constants, "set", nil, "weir: another value of a constant of the law, as NAME=VALUE; may be repeated")
-	return g
-}
-
-func (f *simulateFlags) experiments() flagGroup {
-	g := group("Experiments")
-	g.StringVar(&f.sweep, "sweep", "", "compare weir at several values of a constant: NAME=FROM..TO/COUNT or NAME=VALUE,VALUE,…")
-	g.BoolVar(&f.sensitivity, "sensitivity", false, "halve and double each constant of weir's law")
-	g.StringVar(&f.trace, "trace", "", "tell what one client decided: client=NUMBER or client=ZONE/NUMBER; of one scenario and one strategy")
 	return g
 }
 
 // How many seeds there are when nobody says: as many as an answer needs to be sure of differences that matter, in the time
 // that somebody waits for it.
 const (
-	compareSeeds     = 5
-	manySeeds        = 3 // of more scenarios than few
-	few              = 4
-	sensitivitySeeds = 2
-	askSeeds         = 3
+	compareSeeds = 5
+	manySeeds    = 3 // of more scenarios than few
+	few          = 4
+	askSeeds     = 3
 )
 
 // run does what was asked for.
 func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	f.asks.isAsking = slices.ContainsFunc(f.asks.names(), c.Flags().Changed)
-	for _, name := range []string{"show", "sweep", "trace", "html", "write-scenario"} {
+	for _, name := range []string{"show", "trace", "html", "write-scenario"} {
 		if c.Flags().Changed(name) && c.Flag(name).Value.String() == "" { // a script's variable that is not set
 			return fmt.Errorf("--%s is empty", name)
 		}
@@ -205,14 +180,10 @@ func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.trace != "":
+	if f.trace != "" {
 		return f.printTrace(c, scenarios, strategies)
-	case f.sensitivity:
-		return f.printSensitivity(c, scenarios)
-	default:
-		return f.compare(c, scenarios, strategies)
 	}
+	return f.compare(c, scenarios, strategies)
 }
 
 // check refuses flags that make no sense, and completes the others.
@@ -230,7 +201,7 @@ func (f *simulateFlags) check(args []string) error {
 	if f.asks.service == "" && f.asks.isAsking {
 		return errors.New("--rate, --lose and what else is under What if need a --service to ask about")
 	}
-	if f.html != "" && (f.list || f.show != "" || f.asks.service != "" || f.trace != "" || f.sensitivity) {
+	if f.html != "" && (f.list || f.show != "" || f.asks.service != "" || f.trace != "") {
 		return errors.New("--html shows comparisons of strategies")
 	}
 	if f.asks.service == "" && len(f.world.source.files) > 0 {
@@ -242,22 +213,6 @@ func (f *simulateFlags) check(args []string) error {
 // checkLaw reads the flags about weir and Hazl.
 func (f *simulateFlags) checkLaw() error {
 	f.config.Prefer = overflow.Prefer(f.prefer)
-	for _, text := range f.constants {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return fmt.Errorf("--set=%s: want NAME=VALUE", text)
-		}
-		if f.config.Constants == (overflow.Constants{}) {
-			f.config.Constants = overflow.DefaultConstants()
-		}
-		name, err := simulate.Set(&f.config.Constants, name, value)
-		if err != nil {
-			return fmt.Errorf("--set: %w", err)
-		}
-		if f.prefer != "" && (name == "HomeSlowdown" || name == "HomeComparison") {
-			return fmt.Errorf("--set=%s: --prefer=%s sets %s, too", text, f.prefer, name)
-		}
-	}
 	for _, strategy := range []string{"Weir", "Hazl"} {
 		if _, err := overflow.New(strategy, f.config); err != nil {
 			return err
@@ -285,25 +240,11 @@ func strategyNames() []string {
 
 // compared are the strategies to compare.
 func (f *simulateFlags) compared(chosen bool) ([]strategy.Strategy, error) { //nolint:revive // whether the flag was typed.
-	var all []strategy.Strategy
-	if f.sweep != "" {
-		sweep, err := simulate.ParseSweep(f.sweep)
-		if err != nil {
-			return nil, err
-		}
-		if all, err = sweep.Strategies(f.config); err != nil || !chosen {
-			return all, err
-		}
-	}
 	made := strategy.With(f.config)
 	if !chosen {
 		return made, nil
 	}
-	named, err := f.named(func(name string) (strategy.Strategy, error) { return strategyNamed(made, name) })
-	if err != nil {
-		return nil, err
-	}
-	return append(all, named...), nil
+	return f.named(func(name string) (strategy.Strategy, error) { return strategyNamed(made, name) })
 }
 
 // named finds the strategies that were typed, each once.

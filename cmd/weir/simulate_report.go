@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +34,7 @@ func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario
 	if err != nil {
 		return err
 	}
-	labels := score.Options{Measures: f.measures()}
+	var labels score.Options
 	for _, s := range scenarios {
 		labels.Scenarios = append(labels.Scenarios, score.LabelOf(s))
 	}
@@ -57,17 +58,6 @@ func (f *simulateFlags) play(c *cobra.Command, o simulate.Options) (*simulate.Ou
 	defer bar.clear()
 	o.Progress = bar.show
 	return simulate.Run(c.Context(), o)
-}
-
-// measures are the columns of a comparison: all, or of a sweep those that make its curve.
-func (f *simulateFlags) measures() []score.Measure {
-	all := score.Measures()
-	if f.sweep == "" {
-		return all
-	}
-	return slices.DeleteFunc(all, func(m score.Measure) bool {
-		return !slices.Contains([]string{"good", "inZone", "dollarsPerHour", "p99", "success"}, m.Key)
-	})
 }
 
 // printBoard prints a comparison as asked.
@@ -194,3 +184,27 @@ type notes struct {
 }
 
 func newNotes() notes { return notes{simulate.Disclaimer, simulate.Assumptions()} }
+
+// printTrace prints what one client decided.
+func (f *simulateFlags) printTrace(c *cobra.Command, scenarios []*scenario.Scenario, strategies []strategy.Strategy) error {
+	if len(scenarios) != 1 || len(strategies) != 1 {
+		return &usageError{errors.New("--trace: name one scenario, and one strategy with --strategies")}
+	}
+	client, err := simulate.ParseClient(f.trace)
+	if err != nil {
+		return &usageError{fmt.Errorf("--trace: %w", err)}
+	}
+	job := simulate.Job{Scenario: scenarios[0], Strategy: &strategies[0], Seed: f.seed}
+	moments, err := simulate.Trace(c.Context(), job, client)
+	if err != nil {
+		return err
+	}
+	t := simulate.TraceTable(moments)
+	return f.printReport(c, report{table: t, left: len(t.Columns), rows: simulate.TraceRows(moments), data: struct {
+		notes
+		Scenario string            `json:"scenario"`
+		Strategy string            `json:"strategy"`
+		Seed     uint64            `json:"seed"`
+		Moments  []simulate.Moment `json:"moments"`
+	}{newNotes(), job.Scenario.Name, job.Strategy.Name, job.Seed, moments}})
+}

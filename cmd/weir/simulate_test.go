@@ -27,7 +27,6 @@ func TestSimulateComparesInEachFormat(t *testing.T) {
 		"simulate-table":    {"--wide"},
 		"simulate-markdown": {"-o", "markdown"},
 		"simulate-csv":      {"-o", "csv"},
-		"simulate-sweep":    {"--sweep", "homeslowdown=1.2,1.8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"simulate", "--scenario", tiny, "--strategies", "weir,Random", "--seeds", "2"}, args...)
@@ -234,44 +233,37 @@ func TestSimulateWritesAWholePageOrNone(t *testing.T) {
 func TestAMistakeInSimulateEndsWithStatus2(t *testing.T) {
 	noCluster(t)
 	for args, want := range map[string]string{
-		"simulate stedy":                                  `no scenario "stedy": did you mean steady`,
-		"simulate --show stedy":                           `did you mean steady`,
-		"simulate -o xml":                                 "--output=xml: want table, json, csv or markdown",
-		"simulate --strategies luck":                      `--strategies: unknown strategy "luck"`,
-		"simulate --strategies weir,Weir":                 "weir is there twice",
-		"simulate --seeds -1":                             "--seeds=-1",
-		"simulate --strategies wier":                      `unknown strategy "wier": did you mean weir? There are random`,
-		"simulate --strategies=":                          "--strategies names none",
-		"simulate steady steady":                          "scenario steady is there twice",
-		"simulate mine.txtar":                             "did you mean the file --scenario mine.txtar?",
-		"simulate melt":                                   "there are steady, skew",
-		"simulate --lose zone-a":                          "need a --service",
-		"simulate steady --rate 100":                      "need a --service",
-		"simulate --prefer some":                          `unknown preference "some"`,
-		"simulate --hazl-low 3":                           "load band 3 to 2",
-		"simulate --set HomeSlowdown":                     "want NAME=VALUE",
-		"simulate --set Home=1":                           `unknown constant "Home"`,
-		"simulate --set HomeSlowdown=1 --prefer cost":     "--prefer=cost sets HomeSlowdown",
-		"simulate --sweep HomeSlowdown=1":                 "sweep",
-		"simulate --sweep HomeSlowdown=1,2 --prefer cost": "[prefer sweep]",
-		"simulate --list --show steady":                   "[list show]",
-		"simulate steady --show=":                         "--show is empty",
-		"simulate steady --html=":                         "--html is empty",
-		"simulate steady --sweep=":                        "--sweep is empty",
-		"simulate -f x --service a --write-scenario=":     "--write-scenario is empty",
-		"simulate --sensitivity --strategies hazl":        "[sensitivity strategies]",
-		"simulate steady --list":                          "does not go with",
-		"simulate steady --trace client=1":                "name one scenario, and one strategy",
-		"simulate steady --strategies weir --trace a":     "want client=NUMBER",
-		"simulate -f x":                                   "needs a --service",
-		"simulate -f x --service a":                       "needs a --rate",
-		"simulate -f x --service a --rate much":           `rate "much"`,
-		"simulate -f x --service a --rate 1 --bytes big":  `"big": want a size`,
-		"simulate -f x --service a --rate 1 --cv 11":      "--cv=11",
-		"simulate -f x --service a --rate 1 --clients 0":  "--clients=0",
-		"simulate -f x --service a --rate 1 --price -1":   "--price=-1",
-		"simulate -f x --service a --rate 1 --html y":     "--html shows comparisons",
-		"simulate --service a --rate 1":                   "no cluster and no manifests",
+		"simulate stedy":                                 `no scenario "stedy": did you mean steady`,
+		"simulate --show stedy":                          `did you mean steady`,
+		"simulate -o xml":                                "--output=xml: want table, json, csv or markdown",
+		"simulate --strategies luck":                     `--strategies: unknown strategy "luck"`,
+		"simulate --strategies weir,Weir":                "weir is there twice",
+		"simulate --seeds -1":                            "--seeds=-1",
+		"simulate --strategies wier":                     `unknown strategy "wier": did you mean weir? There are random`,
+		"simulate --strategies=":                         "--strategies names none",
+		"simulate steady steady":                         "scenario steady is there twice",
+		"simulate mine.txtar":                            "did you mean the file --scenario mine.txtar?",
+		"simulate melt":                                  "there are steady, skew",
+		"simulate --lose zone-a":                         "need a --service",
+		"simulate steady --rate 100":                     "need a --service",
+		"simulate --prefer some":                         `unknown preference "some"`,
+		"simulate --hazl-low 3":                          "load band 3 to 2",
+		"simulate --list --show steady":                  "[list show]",
+		"simulate steady --show=":                        "--show is empty",
+		"simulate steady --html=":                        "--html is empty",
+		"simulate -f x --service a --write-scenario=":    "--write-scenario is empty",
+		"simulate steady --list":                         "does not go with",
+		"simulate steady --trace client=1":               "name one scenario, and one strategy",
+		"simulate steady --strategies weir --trace a":    "want client=NUMBER",
+		"simulate -f x":                                  "needs a --service",
+		"simulate -f x --service a":                      "needs a --rate",
+		"simulate -f x --service a --rate much":          `rate "much"`,
+		"simulate -f x --service a --rate 1 --bytes big": `"big": want a size`,
+		"simulate -f x --service a --rate 1 --cv 11":     "--cv=11",
+		"simulate -f x --service a --rate 1 --clients 0": "--clients=0",
+		"simulate -f x --service a --rate 1 --price -1":  "--price=-1",
+		"simulate -f x --service a --rate 1 --html y":    "--html shows comparisons",
+		"simulate --service a --rate 1":                  "no cluster and no manifests",
 		"simulate -f x --service a --rate 1 --workers 1 --service-time 1s --utilisation 1": "two of them say what the third is",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -382,7 +374,6 @@ func TestEachFormOfSimulateIsCSVWithOneMeaningForEachColumn(t *testing.T) {
 	for name, args := range map[string][]string{
 		"comparison": append(slices.Clone(play), "--strategies", "random"),
 		"trace":      append(slices.Clone(play), "--strategies", "weir", "--trace", "client=1"),
-		"sweep":      append(slices.Clone(play), "--sweep", "HomeSlowdown=1.2,1.8"),
 		"what if":    {"simulate", "-f", "../../docs/examples/locality/world.yaml", "--service", "shop/cart", "--rate", "20", "--workers", "1", "--lose", "zone-a", "--seeds", "1", "-o", "csv"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -406,7 +397,7 @@ func TestEachFormOfSimulateIsCSVWithOneMeaningForEachColumn(t *testing.T) {
 func TestSimulateCompletesWhatFlagsMayBe(t *testing.T) {
 	for args, want := range map[string]string{
 		"br": "brownout", "--strategies weir,": "weir,hazl\t", "--output ": "markdown", "--mode ": "PreferSameZone",
-		"--prefer ": "latency", "--set Home": "HomeSlowdown=", "--sweep Home": "HomeSlowdown=", "--show ": "zone-loss",
+		"--prefer ": "latency", "--show ": "zone-loss",
 	} {
 		_, out, _ := weir(t, "", append([]string{"__complete", "simulate"}, strings.Split(args, " ")...)...)
 		if !strings.Contains("\n"+out, "\n"+want) {

@@ -37,20 +37,6 @@ func (f Figures) named() []figure {
 	}
 }
 
-// Rows lists the sensitivity, a row for each value of each constant; the first is of the constants as they are.
-func (s *Sensitivity) Rows() Table {
-	t := Table{Columns: []string{"constant", "change", "value", "bad", "calmCross", "dollars"}}
-	add := func(constant, change, value string, to Score) {
-		t.Rows = append(t.Rows, []string{constant, change, value, exact(to.Bad), exact(to.CalmCross), exact(to.Dollars)})
-	}
-	add("", "none", "", s.Score)
-	for _, c := range s.Constants {
-		add(c.Constant, "half", c.Half.Value, c.Half.Score)
-		add(c.Constant, "double", c.Double.Value, c.Double.Score)
-	}
-	return t
-}
-
 // TraceRows lists a trace, a row for each group of endpoints at each moment.
 func TraceRows(moments []Moment) Table {
 	t := Table{Columns: []string{"seconds", "state", "zone", "cluster", "share", "slowdown", "baselineMilliseconds", "because"}}

@@ -1,4 +1,4 @@
-package simulate
+package main
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// ConstantNames lists the constants of weir's law that Set knows, in the order of overflow.Constants.
-func ConstantNames() []string {
+// constantNames lists the constants of weir's law, in the order of overflow.Constants.
+func constantNames() []string {
 	t := reflect.TypeFor[overflow.Constants]()
 	names := make([]string, 0, t.NumField())
 	for f := range t.Fields() {
@@ -25,7 +25,7 @@ func ConstantNames() []string {
 
 // constant finds the field of k that has that name, in upper or lower case.
 func constant(k *overflow.Constants, name string) (reflect.Value, string, error) {
-	names := ConstantNames()
+	names := constantNames()
 	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 	if i < 0 {
 		return reflect.Value{}, "", fmt.Errorf("unknown constant %q: did you mean %s?",
@@ -34,24 +34,24 @@ func constant(k *overflow.Constants, name string) (reflect.Value, string, error)
 	return reflect.ValueOf(k).Elem().Field(i), names[i], nil
 }
 
-// Set gives a constant another value: a number, a duration where the constant is one, or numbers with slashes between
+// set gives a constant another value: a number, a duration where the constant is one, or numbers with slashes between
 // them where it is several. It gives the constant's own spelling.
-func Set(k *overflow.Constants, name, value string) (string, error) {
+func set(k *overflow.Constants, name, text string) (string, error) {
 	field, name, err := constant(k, name)
 	if err != nil {
 		return "", err
 	}
 	switch field.Kind() {
 	case reflect.Float64:
-		n, err := number(value)
+		n, err := number(text)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 		field.SetFloat(n)
 	case reflect.Array:
-		parts := strings.Split(value, "/")
+		parts := strings.Split(text, "/")
 		if len(parts) != field.Len() {
-			return "", fmt.Errorf("%s: %q has %d numbers: want %d, with slashes between them", name, value, len(parts), field.Len())
+			return "", fmt.Errorf("%s: %q has %d numbers: want %d, with slashes between them", name, text, len(parts), field.Len())
 		}
 		for i, part := range parts {
 			n, err := number(part)
@@ -61,9 +61,9 @@ func Set(k *overflow.Constants, name, value string) (string, error) {
 			field.Index(i).SetFloat(n)
 		}
 	default:
-		d, err := time.ParseDuration(value)
+		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return "", fmt.Errorf("%s: %q is no duration above 0, such as 400ms", name, value)
+			return "", fmt.Errorf("%s: %q is no duration above 0, such as 400ms", name, text)
 		}
 		field.SetInt(int64(d))
 	}
@@ -78,8 +78,8 @@ func number(text string) (float64, error) {
 	return n, nil
 }
 
-// Value writes a constant as Set reads it.
-func Value(k overflow.Constants, name string) (string, error) {
+// value writes a constant as set reads it.
+func value(k overflow.Constants, name string) (string, error) {
 	field, _, err := constant(&k, name)
 	if err != nil {
 		return "", err
@@ -127,14 +127,14 @@ func scaleOf(name string) scale {
 	}
 }
 
-// Times gives k with one constant multiplied by factor, in the sense that suits it: a slowdown by what it is above 1, a
+// times gives k with one constant multiplied by factor, in the sense that suits it: a slowdown by what it is above 1, a
 // share that is nearly all by what it lacks to 1. A factor above 1 makes the distance larger.
-func Times(k overflow.Constants, name string, factor float64) (overflow.Constants, error) {
+func times(k overflow.Constants, name string, factor float64) (overflow.Constants, error) {
 	field, name, err := constant(&k, name)
 	if err != nil {
 		return k, err
 	}
-	times := func(n float64) float64 {
+	scaled := func(n float64) float64 {
 		switch scaleOf(name) {
 		case excess:
 			return 1 + (n-1)*factor
@@ -146,10 +146,10 @@ func Times(k overflow.Constants, name string, factor float64) (overflow.Constant
 	}
 	switch field.Kind() {
 	case reflect.Float64:
-		field.SetFloat(times(field.Float()))
+		field.SetFloat(scaled(field.Float()))
 	case reflect.Array: // shares
 		for i := range field.Len() {
-			field.Index(i).SetFloat(min(1, times(field.Index(i).Float())))
+			field.Index(i).SetFloat(min(1, scaled(field.Index(i).Float())))
 		}
 	default:
 		field.SetInt(int64(math.Round(float64(field.Int()) * factor)))

@@ -1,4 +1,4 @@
-package simulate_test
+package main
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
-	"github.com/weir-lb/weir/internal/simulate"
 )
 
 func TestAConstantIsSetByNameAndWrittenAsItIsRead(t *testing.T) {
@@ -18,19 +17,19 @@ func TestAConstantIsSetByNameAndWrittenAsItIsRead(t *testing.T) {
 		{"CutFactors", "0.9/0.5/0.3/0.1/0"},
 	} {
 		k := overflow.DefaultConstants()
-		name, err := simulate.Set(&k, c.name, c.value)
+		name, err := set(&k, c.name, c.value)
 		if err != nil || !strings.EqualFold(name, c.name) {
 			t.Errorf("Set(%s, %s): %q, %v", c.name, c.value, name, err)
 		}
-		if got, err := simulate.Value(k, c.name); err != nil || got != c.value {
+		if got, err := value(k, c.name); err != nil || got != c.value {
 			t.Errorf("%s is %q, %v; want %q", c.name, got, err, c.value)
 		}
 		back := overflow.DefaultConstants()
-		was, err := simulate.Value(back, c.name)
+		was, err := value(back, c.name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := simulate.Set(&k, c.name, was); err != nil || k != back {
+		if _, err := set(&k, c.name, was); err != nil || k != back {
 			t.Errorf("%s: setting %q again does not restore the constants: %v", c.name, was, err)
 		}
 	}
@@ -48,7 +47,7 @@ func TestAConstantThatCannotBeIsRefused(t *testing.T) {
 		{"CutFactors", "1/2/x/0/0", `CutFactors: "x" is no number`},
 	} {
 		k := overflow.DefaultConstants()
-		if _, err := simulate.Set(&k, c.name, c.value); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := set(&k, c.name, c.value); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Set(%s, %s): %v, want an error with %q", c.name, c.value, err, c.want)
 		}
 	}
@@ -62,32 +61,32 @@ func TestHalvingAndDoublingKeepsTheMeaningOfAConstant(t *testing.T) {
 		{"CutFactors", "0.4/0.3/0.175/0.05/0", "1/1/0.7/0.2/0"}, // shares: at most 1
 	} {
 		for factor, want := range map[float64]string{0.5: c.half, 2: c.double} {
-			k, err := simulate.Times(overflow.DefaultConstants(), c.name, factor)
+			k, err := times(overflow.DefaultConstants(), c.name, factor)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := simulate.Value(k, c.name); got != want {
+			if got, _ := value(k, c.name); got != want {
 				t.Errorf("%s × %v is %s, want %s", c.name, factor, got, want)
 			}
 		}
 	}
-	k, err := simulate.Times(overflow.DefaultConstants(), "MemoryMin", 0.5)
+	k, err := times(overflow.DefaultConstants(), "MemoryMin", 0.5)
 	if err != nil || k.MemoryMin != 200*time.Millisecond {
 		t.Errorf("MemoryMin × 0.5 is %v, %v", k.MemoryMin, err)
 	}
-	if _, err := simulate.Times(k, "none", 2); err == nil {
+	if _, err := times(k, "none", 2); err == nil {
 		t.Error("a constant that there is not was doubled")
 	}
 }
 
 func TestEveryConstantChangesWhenItIsDoubledAndNoneIsForgotten(t *testing.T) {
-	names := simulate.ConstantNames()
+	names := constantNames()
 	if !slices.Contains(names, "HomeSlowdown") || len(names) < 50 {
 		t.Fatalf("constants: %v", names)
 	}
 	for _, name := range names {
 		for _, factor := range []float64{0.5, 2} {
-			k, err := simulate.Times(overflow.DefaultConstants(), name, factor)
+			k, err := times(overflow.DefaultConstants(), name, factor)
 			if err != nil {
 				t.Fatal(err)
 			}
