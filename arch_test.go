@@ -53,7 +53,7 @@ func mayReach() map[string][]string {
 		"internal/core/aim":      {"internal/core"},
 		"internal/sim":           {"internal/core", "internal/sim"},
 		"internal/sim/score":     {"internal/core", "internal/grid", "internal/sim"},
-		"internal/simulate":      {"internal/core", "internal/sim", "internal/simulate"},
+		"internal/simulate":      {"internal/core", "internal/grid", "internal/sim", "internal/simulate"},
 		"internal/web/charts":    {"internal/web/charts"},
 		"test/scenarios":         {"test/scenarios"},
 		"test/study":             {"internal/core", "internal/sim", "internal/simulate", "test/scenarios"},

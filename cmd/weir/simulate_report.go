@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/weir-lb/weir/internal/grid"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
 	"github.com/weir-lb/weir/internal/sim/strategy"
@@ -42,10 +43,12 @@ func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario
 		labels.Strategies = append(labels.Strategies, score.Label{Name: strategies[i].Name, Title: strategies[i].Title})
 	}
 	board := score.Compare(out.Results, labels)
+	board.Assumptions = simulate.Assumptions()
 	if f.html != "" {
-		page := view(&board)
+		page := score.Compare(out.Results, labels) // of its own, as -o json has no details
+		page.Assumptions = simulate.Assumptions()
 		page.AddDetails(strategies, scenarios, out.Results)
-		if err := writeWhole(f.html, func(w io.Writer) error { return charts.WriteReport(w, page) }); err != nil {
+		if err := writeWhole(f.html, func(w io.Writer) error { return charts.WriteReport(w, &page) }); err != nil {
 			return fmt.Errorf("--html: %w", err)
 		}
 	}
@@ -63,13 +66,13 @@ func (f *simulateFlags) play(c *cobra.Command, o simulate.Options) (*simulate.Ou
 // printBoard prints a comparison as asked.
 func (f *simulateFlags) printBoard(c *cobra.Command, b *score.Board) error {
 	w := c.OutOrStdout()
-	style := score.Style{Wide: f.wide, Notes: simulate.Assumptions()}
+	style := score.Style{Wide: f.wide, Notes: b.Assumptions}
 	if len(b.Overall.Rows) > 1 && slices.ContainsFunc(b.Overall.Rows, func(r score.Row) bool { return r.Strategy == weirStrategy }) {
 		style.Against = weirStrategy
 	}
 	switch f.output {
 	case "json":
-		return printData(w, f.output, view(b))
+		return printData(w, f.output, b)
 	case "csv":
 		c.PrintErrln(simulate.Disclaimer)
 		return b.CSV(w)
@@ -79,13 +82,6 @@ func (f *simulateFlags) printBoard(c *cobra.Command, b *score.Board) error {
 		style.Colour, style.Width = wantsColour(w), terminalWidth(w)
 		return b.Print(w, style)
 	}
-}
-
-// view is a comparison as JSON has it.
-func view(b *score.Board) score.View {
-	v := b.View()
-	v.Assumptions = simulate.Assumptions()
-	return v
 }
 
 // weirStrategy is the one that the others are compared with.
@@ -150,31 +146,11 @@ func printNotes(w io.Writer) error {
 		width = min(width, columns)
 	}
 	for _, a := range simulate.Assumptions() {
-		if _, err := io.WriteString(w, wrapped("- "+a, width)); err != nil {
+		if _, err := fmt.Fprintln(w, strings.Join(grid.Wrap("- "+a, width, len("- ")), "\n")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// wrapped breaks an item of a list into lines of at most width columns.
-func wrapped(item string, width int) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(item) {
-		switch {
-		case i == 0:
-		case column+1+len(word) > width:
-			b.WriteString("\n  ")
-			column = 2
-		default:
-			b.WriteString(" ")
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	return b.String() + "\n"
 }
 
 // notes are what every report says, as JSON has it.

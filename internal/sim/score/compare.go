@@ -21,7 +21,9 @@ type Options struct {
 func Compare(results []*sim.Result, o Options) Board {
 	o = o.completed(results)
 	runs := gather(results, &o)
-	b := Board{Measures: o.Measures, Seeds: runs.seeds()}
+	b := Board{
+		Notice: notice, Confidence: confidence, Measures: o.Measures, Seeds: runs.seeds(), Tables: make([]Table, 0, len(o.Scenarios)),
+	}
 	fields := make([]field, 0, len(o.Scenarios))
 	for _, s := range o.Scenarios {
 		f := runs.field(s, &o)
@@ -33,9 +35,9 @@ func Compare(results []*sim.Result, o Options) Board {
 		fields = append(fields, f)
 		b.Tables = append(b.Tables, t)
 	}
-	all, common := overall(fields, &o)
+	all, shared := overall(fields, &o)
 	b.Overall = all.table(&o)
-	b.Common, b.commonSeeds = len(common.fields), len(common.seeds)
+	b.Common, b.commonSeeds = len(shared.fields), len(shared.seeds)
 	b.Overall.Scenario, b.Overall.Title = "overall", "all scenarios"
 	return b
 }
@@ -201,11 +203,11 @@ func (m *Measure) settle(all []series, never float64) {
 
 // table judges the numbers.
 func (f *field) table(o *Options) Table {
-	t := Table{pairs: make(map[pair]Difference)}
+	t := Table{Rows: make([]Row, 0, len(o.Strategies)), pairs: make(map[pair]Difference)}
 	for c, l := range o.Strategies {
-		row := Row{Strategy: l.Name, Title: cmp.Or(l.Title, l.Name), Runs: f.runs[c], Cells: make([]Cell, len(o.Measures))}
+		row := Row{Strategy: l.Name, Title: cmp.Or(l.Title, l.Name), Runs: f.runs[c], Cells: make(map[string]Cell, len(o.Measures))}
 		for m := range o.Measures {
-			row.Cells[m] = f.cell(m, c, &o.Measures[m])
+			row.Cells[o.Measures[m].Key] = f.cell(m, c, &o.Measures[m])
 			for other := range o.Strategies {
 				if other != c {
 					key := pair{l.Name, o.Strategies[other].Name, o.Measures[m].Key}
@@ -239,9 +241,15 @@ func (f *field) cell(m, c int, measure *Measure) Cell {
 	return cell
 }
 
+// common is what every strategy ran that was run at all.
+type common struct {
+	fields []int
+	seeds  []uint64
+}
+
 // overall averages over the scenarios, seed by seed. Only what every strategy ran counts that was run at all: means over
 // different scenarios would say nothing of the strategies, and means of different seeds nothing of the noise.
-func overall(fields []field, o *Options) (all field, common block) {
+func overall(fields []field, o *Options) (all field, most common) {
 	all = field{runs: make([]int, len(o.Strategies)), series: make([][]series, len(o.Measures))}
 	for i := range fields {
 		for c, n := range fields[i].runs {
@@ -250,24 +258,23 @@ func overall(fields []field, o *Options) (all field, common block) {
 	}
 	for m := range o.Measures {
 		all.series[m] = make([]series, len(o.Strategies))
-		seeds := make([][]uint64, len(fields))
+		var shared common
 		for i := range fields {
-			seeds[i] = complete(fields[i].series[m], all.runs)
+			shared.add(i, complete(fields[i].series[m], all.runs))
 		}
-		b := largest(seeds)
 		for c, n := range all.runs {
 			if n > 0 {
-				all.series[m][c] = b.average(fields, m, c)
+				all.series[m][c] = shared.average(fields, m, c)
 			}
 		}
-		if b.size() > common.size() {
-			common = b
+		if len(shared.fields)*len(shared.seeds) > len(most.fields)*len(most.seeds) {
+			most = shared
 		}
 	}
-	return all, common
+	return all, most
 }
 
-// complete gives the seeds with which every strategy has a number that was run at all.
+// complete gives the seeds, sorted, with which every strategy has a number that was run at all.
 func complete(all []series, runs []int) []uint64 {
 	var seeds []uint64
 	first := true
@@ -289,46 +296,24 @@ func complete(all []series, runs []int) []uint64 {
 	return seeds
 }
 
-// block is scenarios and seeds all of which were run with each other.
-type block struct {
-	fields []int
-	seeds  []uint64
-}
-
-func (b *block) size() int { return len(b.fields) * len(b.seeds) }
-
-// largest finds the block of most runs, given the seeds of each scenario, sorted: an interrupted comparison may lack the
-// last seed of some scenarios, or some seeds of the last one.
-func largest(seeds [][]uint64) block {
-	var found block
-	for _, candidate := range seeds {
-		b := block{seeds: candidate}
-		for i, others := range seeds {
-			if includes(others, candidate) {
-				b.fields = append(b.fields, i)
-			}
-		}
-		if b.size() > found.size() {
-			found = b
-		}
+// add takes a scenario in, with the seeds that it shares with those before. One without any says nothing.
+func (s *common) add(i int, seeds []uint64) {
+	if len(seeds) == 0 {
+		return
 	}
-	return found
+	if len(s.fields) == 0 {
+		s.seeds = seeds
+	}
+	s.fields = append(s.fields, i)
+	s.seeds = slices.DeleteFunc(s.seeds, func(seed uint64) bool { return !slices.Contains(seeds, seed) })
 }
 
-// includes tells whether all of part are in sorted.
-func includes(sorted, part []uint64) bool {
-	return !slices.ContainsFunc(part, func(seed uint64) bool {
-		_, ok := slices.BinarySearch(sorted, seed)
-		return !ok
-	})
-}
-
-// average makes a strategy's series of means over the block's scenarios.
-func (b *block) average(fields []field, m, c int) series {
+// average makes a strategy's series of means over the scenarios.
+func (s *common) average(fields []field, m, c int) series {
 	var all series
-	for _, seed := range b.seeds {
+	for _, seed := range s.seeds {
 		var values []float64
-		for _, i := range b.fields {
+		for _, i := range s.fields {
 			p, _ := fields[i].series[m][c].at(seed) // complete has seen it
 			values = append(values, p.value)
 			all.count(p)

@@ -60,23 +60,23 @@ type ZoneLoad struct {
 const mostPoints = 400
 
 // AddDetails adds what charts show, of the strategies, scenarios and results that the board was made of.
-func (v *View) AddDetails(strategies []strategy.Strategy, scenarios []*scenario.Scenario, results []*sim.Result) {
-	for i := range v.Overall.Strategies {
-		row := &v.Overall.Strategies[i]
+func (b *Board) AddDetails(strategies []strategy.Strategy, scenarios []*scenario.Scenario, results []*sim.Result) {
+	for i := range b.Overall.Rows {
+		row := &b.Overall.Rows[i]
 		if at := slices.IndexFunc(strategies, func(s strategy.Strategy) bool { return s.Name == row.Strategy }); at >= 0 {
 			row.Source = strategies[at].Source
 		}
 	}
-	for i := range v.Scenarios {
-		t := &v.Scenarios[i]
+	for i := range b.Tables {
+		t := &b.Tables[i]
 		at := slices.IndexFunc(scenarios, func(sc *scenario.Scenario) bool { return sc.Name == t.Scenario })
 		if at < 0 {
 			continue
 		}
 		d := newDetailer(scenarios[at])
 		t.Details = &d.Details
-		for k := range t.Strategies {
-			row := &t.Strategies[k]
+		for k := range t.Rows {
+			row := &t.Rows[k]
 			d.add(row, slices.DeleteFunc(slices.Clone(results), func(r *sim.Result) bool {
 				return r == nil || r.Scenario != t.Scenario || r.Strategy != row.Strategy
 			}))
@@ -110,7 +110,7 @@ func newDetailer(sc *scenario.Scenario) *detailer {
 }
 
 // add details a row with its results, one for each seed.
-func (d *detailer) add(row *RowView, results []*sim.Result) {
+func (d *detailer) add(row *Row, results []*sim.Result) {
 	if len(results) == 0 {
 		return
 	}

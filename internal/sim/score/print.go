@@ -155,7 +155,7 @@ func (l *layout) rows(t *Table) [][]grid.Cell {
 		r := &t.Rows[i]
 		row := []grid.Cell{grid.Text(l.name(r))}
 		for _, m := range l.shown {
-			row = append(row, l.cell(m, r.Cells[m]))
+			row = append(row, l.cell(m, r.Cells[l.board.Measures[m].Key]))
 		}
 		rows = append(rows, row)
 	}
@@ -320,7 +320,7 @@ func (l *layout) legend() []string {
 	for _, t := range append(slices.Clip(b.Tables), b.Overall) {
 		for i := range t.Rows {
 			for _, m := range l.shown {
-				c := t.Rows[i].Cells[m]
+				c := t.Rows[i].Cells[b.Measures[m].Key]
 				never = never || c.Never()
 				some = some || (c.Known < c.Runs && !c.Never())
 				none = none || c.Runs == 0

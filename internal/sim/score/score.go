@@ -29,21 +29,23 @@ const (
 
 // Measure is a column: one number of a Result.
 type Measure struct {
-	Key    string // as JSON and CSV have it: inZone, dollarsPerHour, success, …
-	Title  string // as tables have it
-	Unit   Unit
-	Better Direction
+	Key    string    `json:"key"`   // inZone, dollarsPerHour, success, …
+	Title  string    `json:"title"` // as tables have it
+	Unit   Unit      `json:"unit"`
+	Better Direction `json:"better"`
+	// Least and Part are the smallest difference that matters: in the measure's unit, and as a fraction of the larger of
+	// the two means. A difference has to be larger than both.
+	Least float64 `json:"least"`
+	Part  float64 `json:"part"`
+
 	// Of reads the number in the measure's unit; false: there is none. NaN and infinite count as none.
-	Of func(*sim.Result) (float64, bool)
+	Of func(*sim.Result) (float64, bool) `json:"-"`
 	// Never: a number that is missing means that something never came, which is worse than any number. It counts as what
 	// Never gives, or as the scenario's worst number if that is worse. Nil: a missing number says nothing, as the others'
 	// latency does where there are no others; such runs are left out.
-	Never func(Label) float64
-	// Least and Part are the smallest difference that matters: in the measure's unit, and as a fraction of the larger of
-	// the two means. A difference has to be larger than both.
-	Least, Part float64
+	Never func(Label) float64 `json:"-"`
 	// Priority: 1 is the last column to go when a table is too wide; 0 is in no table of Print and Markdown.
-	Priority int
+	Priority int `json:"-"`
 }
 
 // Unit says how a number is written.
@@ -78,33 +80,46 @@ func (c Cell) Never() bool { return c.Runs > 0 && c.Known == 0 }
 
 // Row is one strategy in one scenario.
 type Row struct {
-	Strategy string // name
-	Title    string
-	Runs     int    // 0: it was not run, and no cell has anything to show
-	Cells    []Cell // in the order of Board.Measures
+	Strategy string          `json:"strategy"` // name
+	Title    string          `json:"title"`
+	Runs     int             `json:"runs"`  // 0: it was not run, and no cell has anything to show
+	Cells    map[string]Cell `json:"cells"` // by the measure's key
 	// Spill is the fraction of the affected clients' requests that crossed, for each second of the run: the mean over
 	// seeds. Nil in Board.Overall.
-	Spill []float64
+	Spill []float64 `json:"spill,omitempty"`
+
+	// After AddDetails: Source in Overall, Timeline and Zones in the scenarios.
+	Source   string     `json:"source,omitempty"`
+	Timeline *Timeline  `json:"timeline,omitempty"`
+	Zones    []ZoneLoad `json:"zones,omitempty"`
 }
 
 // Table is one scenario.
 type Table struct {
-	Scenario string
-	Title    string
-	Rows     []Row // in the order in which the strategies were given
+	Scenario string   `json:"scenario"`
+	Title    string   `json:"title"`
+	Rows     []Row    `json:"strategies"`        // in the order in which the strategies were given
+	Details  *Details `json:"details,omitempty"` // after AddDetails
 
 	pairs map[pair]Difference
 }
 
-// Board is a whole comparison.
+// Board is a whole comparison: the result document that weir simulate -o json prints and its page embeds. Its names in JSON
+// are promised; shares are fractions, latencies are milliseconds. Numbers have six digits after the point there, so that they
+// are the same on every machine.
 type Board struct {
-	Measures []Measure
-	Seeds    int
-	Tables   []Table // in the order in which the scenarios were given
+	Notice string `json:"notice"`
+	// Assumptions are the model's, a sentence each; Compare leaves them to the caller.
+	Assumptions []string `json:"assumptions,omitempty"`
+
+	Seeds      int       `json:"seeds"`
+	Confidence float64   `json:"confidence"` // of the intervals
+	Measures   []Measure `json:"measures"`
+	Tables     []Table   `json:"scenarios"` // in the order in which the scenarios were given
 	// Overall has the means over the scenarios that every strategy ran, seed by seed; each scenario counts alike.
-	Overall Table
+	Overall Table `json:"overall"`
 	// Common is how many of Tables that are.
-	Common int
+	Common int `json:"common"`
 
 	commonSeeds int // with which all strategies ran all of these
 }

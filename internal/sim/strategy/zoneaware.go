@@ -27,14 +27,13 @@ const smallest = 6
 // that knows no zones.
 type zoneAware struct {
 	clients []ZoneCount
-	enabled float64 // fraction of the requests that are routed by zones
 	scene   overflow.Scene
 	begun   bool
 	panics  bool
 	since   time.Duration // when panic began or ended
 }
 
-func newZoneAware(client Client) *zoneAware { return &zoneAware{clients: client.Clients, enabled: 1} }
+func newZoneAware(client Client) *zoneAware { return &zoneAware{clients: client.Clients} }
 
 // Reset implements overflow.Strategy.
 func (z *zoneAware) Reset(now time.Duration, scene overflow.Scene) {
@@ -105,7 +104,6 @@ func (z *zoneAware) shares(usable []int) []float64 {
 		if n > 0 {
 			shares[i] = byZone[of[i]] * float64(n) / float64(s.endpoints[of[i]])
 		}
-		shares[i] = z.enabled*shares[i] + (1-z.enabled)*alike[i]
 	}
 	return shares
 }

@@ -57,7 +57,7 @@ stress 12s..17s
 }
 
 // result is a comparison as weir simulate makes it.
-func result(t *testing.T) score.View {
+func result(t *testing.T) *score.Board {
 	t.Helper()
 	all, strategies := scenarios(t), strategy.All()
 	out, err := simulate.Run(t.Context(), simulate.Options{Scenarios: all, Strategies: strategies, Seeds: 2, First: 1})
@@ -72,10 +72,9 @@ func result(t *testing.T) score.View {
 		o.Strategies = append(o.Strategies, score.Label{Name: strategies[i].Name, Title: strategies[i].Title})
 	}
 	board := score.Compare(out.Results, o)
-	v := board.View()
-	v.Assumptions = []string{evil}
-	v.AddDetails(strategies, all, out.Results)
-	return v
+	board.Assumptions = []string{evil}
+	board.AddDetails(strategies, all, out.Results)
+	return &board
 }
 
 // page writes the page of a result.
@@ -132,11 +131,13 @@ func TestAPageHoldsItsResultAndNothingThatComesFromElsewhere(t *testing.T) {
 	if len(scripts) != 2 || attribute(scripts[0], "type") != "application/json" || len(elements(t, document, "img")) > 0 {
 		t.Fatalf("the page has %d scripts: names of the result have become elements", len(scripts))
 	}
-	var got score.View
-	if err := json.Unmarshal([]byte(text(scripts[0])), &got); err != nil {
-		t.Fatal(err)
+	read := func(text []byte, err error) (document any) {
+		if err := errors.Join(err, json.Unmarshal(text, &document)); err != nil {
+			t.Fatal(err)
+		}
+		return document
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(read(json.Marshal(want)), read([]byte(text(scripts[0])), nil)); diff != "" {
 		t.Errorf("the page holds another result; -want +got:\n%s", diff)
 	}
 	for _, name := range []string{"link", "iframe", "object", "base", "form"} {
@@ -170,7 +171,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 var errFull = errors.New("no space left")
 
 func TestAPageTellsOfTheWritersError(t *testing.T) {
-	if err := charts.WriteReport(full{}, score.View{}); !errors.Is(err, errFull) {
+	if err := charts.WriteReport(full{}, &score.Board{}); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want the writer's error", err)
 	}
 }
@@ -254,13 +255,13 @@ func TestAPageWithoutAnyResultSaysSo(t *testing.T) {
 }
 
 func TestAPageOfOneSeedAndStrategyIsDrawn(t *testing.T) {
-	v := result(t)
-	v.Seeds, v.Scenarios = 1, v.Scenarios[:1]
-	for i := range v.Scenarios[0].Strategies {
-		v.Scenarios[0].Strategies[i].Cells = map[string]score.CellView{} // nothing was measured
+	b := result(t)
+	b.Seeds, b.Tables = 1, b.Tables[:1]
+	for i := range b.Tables[0].Rows {
+		b.Tables[0].Rows[i].Cells = map[string]score.Cell{} // nothing was measured
 	}
-	v.Scenarios[0].Strategies[0].Timeline.Spill = make([]*float64, 20) // nothing was sent
-	document, console := open(t, page(t, v))
+	b.Tables[0].Rows[0].Timeline.Spill = make([]*float64, 20) // nothing was sent
+	document, console := open(t, page(t, b))
 	if console != "" || len(elements(t, document, "figure")) != 6 {
 		t.Errorf("%d charts, console:\n%s", len(elements(t, document, "figure")), console)
 	}
