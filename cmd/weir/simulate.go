@@ -17,14 +17,14 @@ import (
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
-const simulateLong = `Play scenarios with different ways to balance, in simulated time and with the code that weir's agents run, and
-compare how much traffic stays in its zone, what the rest costs, and what it does to success and latency.
+const simulateLong = `Play scenarios with several strategies, in simulated time and with the code that weir's agents run, and compare how much
+traffic stays in its zone, what the rest costs, and what that does to success and latency.
 
-Without arguments the standard scenarios are played with all strategies. A scenario is a text file: --show prints one to
-begin with. With --service a scenario is made of a service of a cluster or of manifests, and the question is what would
-happen if: another mode, fewer endpoints, a zone lost, more traffic.
+Without arguments the standard scenarios are played with all strategies. A scenario is a text file; --show prints one to
+start from. With --service the scenario is a service of a cluster or of manifests, with a change: another mode, fewer
+endpoints, a zone lost, more traffic.
 
-All of it is simulation, not a measurement. Equal seeds give equal results.`
+The results are simulated, not measured. Equal seeds give equal results.`
 
 const simulateExample = `  # The standard scenarios with all strategies
   weir simulate
@@ -32,7 +32,7 @@ const simulateExample = `  # The standard scenarios with all strategies
   # Two scenarios, three strategies, and a page with charts
   weir simulate zone-loss brownout --strategies weir,hazl,static-auto --html report.html
 
-  # A scenario of one's own
+  # Your own scenario
   weir simulate --show brownout > mine.txtar
   weir simulate --scenario mine.txtar
 
@@ -82,7 +82,7 @@ func simulateCommand() *cobra.Command {
 		},
 	}
 	cluster, source := f.world.cluster.group(), f.world.sourceGroup()
-	const unmanaged = string(topology.ModeDisabled) // what a service has to which nobody attends
+	const unmanaged = string(topology.ModeDisabled) // what a service without weir has
 	f.world.source.defaultMode = unmanaged
 	source.Lookup(defaultFlag).Usage = strings.Replace(source.Lookup(defaultFlag).Usage,
 		string(topology.ModeBalanced)+";", unmanaged+";", 1)
@@ -114,13 +114,13 @@ func (f *simulateFlags) completions() map[string]cobra.CompletionFunc {
 func (f *simulateFlags) what() flagGroup {
 	g := group("What to simulate")
 	g.BoolVar(&f.list, "list", false, "list the standard scenarios")
-	g.StringVar(&f.show, "show", "", "print a standard scenario, to make one's own of it")
+	g.StringVar(&f.show, "show", "", "print a standard scenario, to start your own from")
 	g.StringArrayVar(&f.files, "scenario", nil, "play the scenario of this file, or a standard one by its name, or - for standard input; may be repeated")
 	g.StringSliceVar(&f.strategies, "strategies", nil, "strategies to compare, of "+strings.Join(strategyNames(), ", ")+
 		" (default all; with --service: "+simulate.TodayName+", which is kube-proxy in the service's mode, and weir)")
 	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios; %d with --service)",
 		compareSeeds, manySeeds, few, askSeeds))
-	g.Uint64Var(&f.seed, "seed", 1, "seed of the first run; the next ones count on")
+	g.Uint64Var(&f.seed, "seed", 1, "seed of the first run; the next runs have the next numbers")
 	g.IntVar(&f.jobs, "jobs", 0, "runs at once (default as many as there are processors)")
 	return g
 }
@@ -138,14 +138,13 @@ func (f *simulateFlags) results() flagGroup {
 func (f *simulateFlags) law() flagGroup {
 	g := group("Weir and Hazl")
 	g.StringVar(&f.prefer, "prefer", "", "weir: cost, balanced or latency (default balanced)")
-	g.BoolVar(&f.config.Shed, "shed", false, "weir: reject what no zone can take")
+	g.BoolVar(&f.config.Shed, "shed", false, "weir: reject requests that no zone has capacity for")
 	g.Float64Var(&f.config.Low, "hazl-low", 0, "Hazl: the band's low end, requests in flight per active endpoint (default 0.8)")
 	g.Float64Var(&f.config.High, "hazl-high", 0, "Hazl: its high end (default 2)")
 	return g
 }
 
-// How many seeds there are when nobody says: as many as an answer needs to be sure of differences that matter, in the time
-// that somebody waits for it.
+// Default numbers of seeds: as many as it takes to be sure of differences that matter, in a time that a user waits.
 const (
 	compareSeeds = 5
 	manySeeds    = 3 // of more scenarios than few

@@ -21,7 +21,7 @@ import (
 
 // compare plays scenarios with strategies and reports.
 func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario, strategies []strategy.Strategy) error {
-	if f.html != "" { // before anybody waits for the page
+	if f.html != "" { // before the runs, which take time
 		if err := canWrite(f.html); err != nil {
 			return fmt.Errorf("--html: %w", err)
 		}

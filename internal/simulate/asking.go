@@ -14,7 +14,7 @@ import (
 // TodayName is the strategy that Today makes.
 const TodayName = "today"
 
-// Today is how a service of that mode is balanced without anybody's help: by kube-proxy, which follows the hints of the
+// Today is how a service of that mode is balanced without weir: by kube-proxy, which follows the hints of the
 // mode and nothing else.
 func Today(mode topology.Mode) (strategy.Strategy, error) {
 	name := "static-same-zone"
@@ -48,8 +48,8 @@ func inMode(c *strategy.Strategy, mode topology.Mode) (strategy.Strategy, error)
 	return other, nil
 }
 
-// Figures are what a service's operator wants to know, means over all seeds.
-type Figures struct {
+// Summary is what a service's operator wants to know, means over all seeds.
+type Summary struct {
 	Requests float64 `json:"requests"` // that count; 0: the next three say nothing, and are 0
 
 	InZone  float64 `json:"inZone"`          // fraction of the requests
@@ -60,8 +60,8 @@ type Figures struct {
 	DollarsPerMonth float64 `json:"dollarsPerMonth"` // of bytes that cross zones, 730 hours
 }
 
-func figuresOf(results []*sim.Result) Figures {
-	var f Figures
+func summaryOf(results []*sim.Result) Summary {
+	var f Summary
 	n, known := float64(len(results)), 0.0
 	for _, r := range results {
 		f.PeakLoad += r.PeakLoad / n
@@ -86,8 +86,8 @@ type Answer struct {
 	Question string  `json:"question"`
 	Title    string  `json:"title"`
 	Strategy string  `json:"strategy"`
-	Before   Figures `json:"before"` // as it is now
-	After    Figures `json:"after"`
+	Before   Summary `json:"before"` // as it is now
+	After    Summary `json:"after"`
 }
 
 // Inquiry is what Ask is to find out.
@@ -122,7 +122,7 @@ func Ask(ctx context.Context, in Inquiry) ([]Answer, error) {
 		for s := range in.Strategies {
 			answers = append(answers, Answer{
 				Question: in.Questions[q].Name, Title: in.Questions[q].Title, Strategy: in.Strategies[s].Title,
-				Before: figuresOf(of(0, s)), After: figuresOf(of(q+1, s)),
+				Before: summaryOf(of(0, s)), After: summaryOf(of(q+1, s)),
 			})
 		}
 	}

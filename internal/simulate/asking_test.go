@@ -63,7 +63,7 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := simulate.Figures{Requests: 60, InZone: 0.5, Success: 1, P99: 32, PeakLoad: 6, DollarsPerMonth: 1460}
+	now := simulate.Summary{Requests: 60, InZone: 0.5, Success: 1, P99: 32, PeakLoad: 6, DollarsPerMonth: 1460}
 	inZone, lost, scaled := now, now, now
 	inZone.InZone, lost.Success, scaled.PeakLoad = 1, 0.75, 8
 	var want []simulate.Answer
@@ -123,7 +123,7 @@ func TestARunWithoutRequestsSaysNothingOfThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := answers[0].After; got != (simulate.Figures{}) || answers[0].Before.Requests < 1000 || answers[0].Before.InZone < 0.9 {
+	if got := answers[0].After; got != (simulate.Summary{}) || answers[0].Before.Requests < 1000 || answers[0].Before.InZone < 0.9 {
 		t.Errorf("before %+v, after %+v", answers[0].Before, got)
 	}
 	row := simulate.AnswerTable(answers).Rows[1]

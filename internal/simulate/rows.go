@@ -20,14 +20,14 @@ func AnswerRows(answers []Answer) Table {
 	return t
 }
 
-// figure is one of Figures, by its name in JSON.
-type figure struct {
+// measure is one of Summary, by its name in JSON.
+type measure struct {
 	key   string
 	value float64
 }
 
-func (f Figures) named() []figure {
-	return []figure{
+func (f Summary) named() []measure {
+	return []measure{
 		{"inZone", f.InZone},
 		{"success", f.Success},
 		{"p99Milliseconds", f.P99},

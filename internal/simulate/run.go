@@ -40,7 +40,7 @@ type Options struct {
 	First      uint64 // seed of the first of them; the next has the next number
 	Parallel   int    // runs at once; 0: as many as there are cores for this process
 
-	// Progress is told how far the work is; one call at a time, often. Nil: nobody wants to know.
+	// Progress is told how far the work is; one call at a time, often. Nil: not told.
 	Progress func(Progress)
 	// Start begins a run. Nil: sim.New.
 	Start func(Job) (Simulation, error)
@@ -60,8 +60,8 @@ func (o *Outcome) Of(scenario, strategy int) []*sim.Result {
 	return o.Results[first : first+o.seeds]
 }
 
-// stretch is how much simulated time passes between two looks at the context: some milliseconds of a core.
-const stretch = time.Second
+// slice is how much simulated time passes between two checks of the context: some milliseconds of a core.
+const slice = time.Second
 
 // Run makes all runs, several at once.
 //
@@ -161,7 +161,7 @@ func (j Job) run(ctx context.Context, start func(Job) (Simulation, error), m *me
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		until := min(now+stretch, j.Scenario.Length)
+		until := min(now+slice, j.Scenario.Length)
 		s.Step(until)
 		m.add(j, until-now)
 		now = until

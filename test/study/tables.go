@@ -14,11 +14,11 @@ import (
 // The strategies of the tables, in the order of their columns.
 const columns = "random static-same-zone envoy-zone priority hazl weir"
 
-// figures are the study's, in the order of columns; where it printed none there is a dash.
-type figures struct{ scenario, good, cross string }
+// published are the study's numbers, in the order of columns; where it printed none there is a dash.
+type published struct{ scenario, good, cross string }
 
-func study() []figures {
-	return []figures{
+func study() []published {
+	return []published{
 		{"skew", "98.8 0.9 75.5 74.8 92.8 98.6", "66.8 - 43.5 - 22.0 18.1"},
 		{"spike", "98.5 0.7 74.6 77.1 91.7 98.6", "66.8 - 41.8 - 21.0 18.1"},
 		{"brownout", "66.2 0.0 92.6 92.3 71.5 96.4", "66.8 - 31.2 - 24.9 33.4"},
@@ -39,7 +39,7 @@ func study() []figures {
 	}
 }
 
-// compareWithStudy plays the study's scenarios and prints our figures beside its own.
+// compareWithStudy plays the study's scenarios and prints our numbers beside its own.
 func compareWithStudy(ctx context.Context, w io.Writer, seeds int) error {
 	var strategies []strategy.Strategy
 	for name := range strings.FieldsSeq(columns) {
@@ -66,44 +66,39 @@ func compareWithStudy(ctx context.Context, w io.Writer, seeds int) error {
 
 // printTables prints both tables, given the results of a scenario with a strategy.
 func printTables(w io.Writer, of func(scenario, strategy int) []*sim.Result) error {
-	tables := []struct {
-		title string
-		study func(figures) string
-		ours  func(*figures, *sim.Result) float64
-	}{
-		{"good %", func(f figures) string { return f.good }, func(f *figures, r *sim.Result) float64 {
-			if f.scenario == "uneven" { // the study has it of all clients
-				return r.Window.Good
-			}
-			return r.Affected.Good
-		}},
-		{"cross-zone %", func(f figures) string { return f.cross }, func(_ *figures, r *sim.Result) float64 { return 1 - r.Window.InZone }},
+	good := func(p *published, r *sim.Result) (string, float64) {
+		if p.scenario == "uneven" { // the study has it of all clients
+			return p.good, r.Window.Good
+		}
+		return p.good, r.Affected.Good
 	}
-	for i, t := range tables {
-		table := simulate.Table{Columns: []string{t.title, "random", "same zone", "Envoy's zones", "priority", "Hazl", "weir"}}
-		for k, f := range study() {
-			row, theirs := []string{"`" + f.scenario + "`"}, strings.Fields(t.study(f))
-			for c := range table.Columns[1:] {
-				results, ours := of(k, c), 0.0
-				for _, r := range results {
-					ours += 100 * t.ours(&f, r) / float64(len(results))
-				}
-				cell := fmt.Sprintf("%.1f", ours)
-				if c < len(theirs) && theirs[c] != "-" {
-					cell += " (" + theirs[c] + ")"
-				}
-				row = append(row, cell)
-			}
-			table.Rows = append(table.Rows, row)
-		}
-		if err := table.Markdown(w, len(table.Columns)); err != nil {
-			return err
-		}
-		if i == 0 {
-			if _, err := fmt.Fprintln(w); err != nil {
-				return err
-			}
-		}
+	if err := printTable(w, "good %", of, good); err != nil {
+		return err
 	}
-	return nil
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return printTable(w, "cross-zone %", of, func(p *published, r *sim.Result) (string, float64) { return p.cross, 1 - r.Window.InZone })
+}
+
+// printTable prints one of them; read gives the study's numbers of a scenario, and ours of a result.
+func printTable(w io.Writer, title string, of func(scenario, strategy int) []*sim.Result, read func(*published, *sim.Result) (string, float64)) error {
+	table := simulate.Table{Columns: []string{title, "random", "same zone", "Envoy's zones", "priority", "Hazl", "weir"}}
+	for k, p := range study() {
+		row := []string{"`" + p.scenario + "`"}
+		for c := range table.Columns[1:] {
+			results, ours, theirs := of(k, c), 0.0, ""
+			for _, r := range results {
+				numbers, value := read(&p, r)
+				ours, theirs = ours+100*value/float64(len(results)), numbers
+			}
+			cell := fmt.Sprintf("%.1f", ours)
+			if numbers := strings.Fields(theirs); c < len(numbers) && numbers[c] != "-" {
+				cell += " (" + numbers[c] + ")"
+			}
+			row = append(row, cell)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table.Markdown(w, len(table.Columns))
 }

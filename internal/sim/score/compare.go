@@ -163,7 +163,7 @@ func (rs runs) field(scenario Label, o *Options) field {
 			}
 		}
 		if measure.Never != nil {
-			measure.settle(f.series[m], measure.Never(scenario))
+			measure.fillNever(f.series[m], measure.Never(scenario))
 		}
 	}
 	return f
@@ -179,8 +179,8 @@ func (m *Measure) read(r *sim.Result) (float64, bool) {
 	return value, true
 }
 
-// settle gives the points that never got there the worst number: never, or what is worse than that.
-func (m *Measure) settle(all []series, never float64) {
+// fillNever gives the points that never got there the worst number: never, or what is worse than that.
+func (m *Measure) fillNever(all []series, never float64) {
 	worse := math.Max
 	if m.Better == Higher {
 		worse = math.Min

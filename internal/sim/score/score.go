@@ -1,6 +1,6 @@
-// Package score compares results: means over seeds, confidence intervals, and who is better than the others beyond noise.
+// Package score compares results: means over seeds, confidence intervals, and which strategies are better than others beyond noise.
 //
-// Runs of the same seed share arrivals and work, whoever balances them, so strategies are compared seed by seed. One is
+// Runs of the same seed share arrivals and work, with every strategy, so strategies are compared seed by seed. One is
 // better than another if three things hold: the mean of the differences points the better way, its 95 % confidence interval
 // (Student's t) does not include zero, and it is larger than the measure's smallest difference that matters. The last one
 // is not statistics: a board makes thousands of comparisons, one in twenty of which would find a difference between equals.
@@ -70,7 +70,7 @@ type Cell struct {
 	Seeds int     // that Mean and Half are over
 	Known int     // runs that had the number
 	Runs  int     // Known, and those that never got there; 0: there is nothing to show
-	// Best: nobody is better than this beyond noise, and somebody is worse beyond noise. So several may be best, and
+	// Best: no other is better than this beyond noise, and some other is worse beyond noise. So several may be best, and
 	// none is where all are alike, or where there is one seed.
 	Best bool
 }

@@ -13,11 +13,11 @@ const envoyDocs = "https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overvi
 
 // Envoy's defaults, and what we had to choose where it has none.
 const (
-	// panicBelow is the fraction of healthy endpoints below which nobody's health is believed.
+	// panicBelow is the fraction of healthy endpoints below which health is ignored.
 	panicBelow = 0.5
 	// overprovisioning is how many times what it needs a priority is taken to have.
 	overprovisioning = 1.4
-	// serverErrors in a row end an endpoint's turn.
+	// serverErrors in a row eject an endpoint.
 	serverErrors = 5
 	// ejection is how long the first ejection lasts; the nth lasts n times as long.
 	ejection = 30 * time.Second
@@ -65,13 +65,13 @@ func priority() Strategy {
 // ejections are Envoy's outlier detection by server errors in a row.
 //
 // Envoy lets no more than 10 % of a cluster be ejected unless it is told to. Then nearly all of a zone that is lost
-// stays in use, and neither zone-aware routing nor failover, which count who is healthy, ever begins; so there is no
+// stays in use, and neither zone-aware routing nor failover, which count healthy endpoints, ever begins; so there is no
 // limit here. Left out is the detector that compares success rates, which needs a hundred requests for each endpoint of
 // each client in ten seconds. An ejection ends with one request as a trial, where Envoy lets all come back.
 func ejections() health.Config {
-	everybody := 1.0
+	all := 1.0
 	return health.Config{
 		Failures: -1, // none of the rules that are weir's own
-		Outliers: &health.Outliers{ServerErrors: serverErrors, Pause: ejection, MaxOut: &everybody},
+		Outliers: &health.Outliers{ServerErrors: serverErrors, Pause: ejection, MaxOut: &all},
 	}
 }

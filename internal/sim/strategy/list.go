@@ -30,7 +30,7 @@ func With(c overflow.Config) []Strategy {
 	}
 }
 
-// variants are weir with a wish that a user may have.
+// variants are weir with a preference that a user may set.
 func variants() []Strategy {
 	return []Strategy{
 		weir("weir-cost", "weir, prefer cost", overflow.Config{Prefer: overflow.PreferCost}),
@@ -82,14 +82,14 @@ func static(name, title string, mode topology.Mode) Strategy {
 
 const kubeProxySource = "https://kubernetes.io/docs/reference/networking/virtual-ips/"
 
-// atRandom is how kube-proxy chooses, and nobody sits out.
+// atRandom is how kube-proxy chooses, and nothing is ejected.
 func atRandom() pick.Config {
 	return pick.Config{Algorithm: pick.Random, Health: health.Config{Failures: -1}}
 }
 
 // hazl is Buoyant's high availability zonal load balancing: what adds and removes endpoints is core/overflow's Hazl,
 // which says its sources and simplifications; what chooses among them is Linkerd's two choices by peak EWMA, whose part
-// PowerOfTwo plays; and who fails sits out by Linkerd's breaker. A published measurement is replayed in the tests.
+// PowerOfTwo plays; and endpoints that fail are ejected by Linkerd's breaker. A published measurement is replayed in the tests.
 //
 // Source: Buoyant's HAZL reference, and Linkerd's circuit-breaking reference for the defaults of its breaker, which is
 // off unless a service asks for it: here all do. When all that are active sit out the pool goes on to other endpoints
@@ -109,7 +109,7 @@ func hazl(c overflow.Config) Strategy {
 // connection to, and is taken to do as well.
 const reconnects = 2
 
-// noRate is a fraction of failed requests that nobody reaches: it turns the rate rule off, which is weir's own.
+// noRate is a fraction of failed requests that is never reached: it turns the rate rule off, which is weir's own.
 const noRate = 2
 
 // weir is what the agent runs by default, in the mode that weir's controller plans for.

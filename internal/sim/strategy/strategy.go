@@ -1,4 +1,4 @@
-// Package strategy lists the ways to balance that the simulator compares: weir's own, and those of others, each
+// Package strategy lists the strategies that the simulator compares: weir's own, and those of others, each
 // written from its documentation.
 //
 // A strategy is data: hints, an overflow strategy for each client and a way to choose endpoints. All of them run in
@@ -14,19 +14,19 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Strategy is a way to balance.
+// Strategy is a way to distribute requests over endpoints.
 type Strategy struct {
 	Name   string // as flags have it: weir, hazl, static-same-zone, …
 	Title  string // as tables have it
 	Source string // what it was written from
 	// Mode is the service's distribution mode, by which the plan hints.
 	Mode topology.Mode
-	// KeepsHome: clients use what hints give them and nothing else, as kube-proxy does. Otherwise home is who is in the
-	// client's own zone.
+	// KeepsHome: clients use what hints give them and nothing else, as kube-proxy does. Otherwise home is the
+	// endpoints in the client's own zone.
 	KeepsHome bool
 	// Strategy makes the strategy of one client; called once for each.
 	New  func(Client) overflow.Strategy
-	Pool pick.Config // how endpoints are chosen and who sits out
+	Pool pick.Config // how endpoints are chosen and ejected
 	// Blind: clients decide nothing by how requests fare. Their pools need no ticks, which are most of the work where many
 	// clients send little.
 	Blind bool

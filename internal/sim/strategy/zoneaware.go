@@ -18,7 +18,7 @@ const smallest = 6
 // the same.
 //
 // It does not look at zones, and spreads requests over all healthy endpoints alike, when there are fewer than smallest
-// of them, or when nobody told it how many clients there are. When less than half of all endpoints are healthy it
+// of them, or when the number of clients is not known. When less than half of all endpoints are healthy it
 // spreads them over all, healthy or not.
 //
 // Source: Envoy's pages on zone-aware routing and panic threshold, and its runtime settings for the numbers. We
@@ -46,10 +46,10 @@ func (z *zoneAware) Reset(now time.Duration, scene overflow.Scene) {
 // Step implements overflow.Strategy.
 func (z *zoneAware) Step(now time.Duration, c *overflow.Counters) overflow.Decision {
 	usable := make([]int, len(z.scene.Groups))
-	everybody := make([]int, len(z.scene.Groups))
+	all := make([]int, len(z.scene.Groups))
 	healthy := 0
 	for i, g := range z.scene.Groups {
-		everybody[i] = len(g.Endpoints)
+		all[i] = len(g.Endpoints)
 		if i < len(c.Groups) {
 			usable[i] = c.Groups[i].Usable
 		}
@@ -65,7 +65,7 @@ func (z *zoneAware) Step(now time.Duration, c *overflow.Counters) overflow.Decis
 	}
 	shares := z.shares(usable)
 	if panics {
-		shares = even(everybody)
+		shares = even(all)
 		d.Reason = reason.New(reason.TooFewHealthy).
 			With("usable", float64(healthy), reason.Count).With("all", float64(z.scene.Endpoints), reason.Count)
 	}
@@ -78,7 +78,7 @@ func (z *zoneAware) Step(now time.Duration, c *overflow.Counters) overflow.Decis
 	return d
 }
 
-// shares gives each group its share of the requests, by who is healthy.
+// shares gives each group its share of the requests, by its healthy endpoints.
 func (z *zoneAware) shares(usable []int) []float64 {
 	alike := even(usable)
 	zones, of := z.zones()
