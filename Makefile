@@ -1,6 +1,6 @@
 # Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale. Tools are
 # pinned in tools.mod (helm in tools-helm.mod and controller-gen in tools-crd.mod, because their needs would change those of the others) and built by the go
-# command; the programs that tests run (curl, wrk, nft, ip) and promtool come from the system's packages. STATIC is how weir,
+# command; the programs that tests run (curl, wrk, chromium, nft, ip) and promtool come from the system's packages. STATIC is how weir,
 # the tools and the control plane are built, and what vet is told, so that all share what is compiled.
 GO       ?= go
 STATIC   := env CGO_ENABLED=0 GOFLAGS=-trimpath
@@ -14,7 +14,7 @@ E2EFLAGS ?=
 PKG      ?= ./...
 PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
 LIVE     := /(internal/(agent|demo|l7)|test/e2e|cmd/weir)$$
-SINGLE   := /(internal/(core/(aim|hash|health|overflow|plan|policy|reason|topology)|sim(/[a-z]+)?|plots)|test/scenarios)$$
+SINGLE   := /(internal/(core/(aim|hash|health|overflow|plan|policy|reason|topology)|sim(/[a-z]+)?|web/charts)|test/scenarios)$$
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
@@ -35,7 +35,7 @@ install: build
 # rightly sees a slow zone.
 test: test-quick test-live
 
-test-quick:
+test-quick: clients
 	$(GO) list $(PKG) | grep -vE '$(LIVE)|$(SINGLE)' | xargs -r $(GO) test -race -shuffle=on -timeout 20m
 	$(GO) list $(PKG) | grep -E '$(SINGLE)' | xargs -r $(GO) test -shuffle=on -timeout 20m
 
@@ -62,11 +62,11 @@ bench:
 golden:
 	$(GO) test $$(grep -rlE 'golden\.Check|flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
-# The clients that tests run through the proxy. Installed where that can be done without asking; named where it cannot.
+# The clients that tests run through the proxy, and the browser that draws charts for them. Installed where that can be done without asking; named where it cannot.
 clients:
-	@command -v curl >/dev/null && command -v wrk >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk >/dev/null; } || \
-	  { echo "the tests need the programs curl and wrk: install them with your system's package manager" >&2; exit 1; }
+	@command -v curl >/dev/null && command -v wrk >/dev/null && command -v chromium >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk chromium >/dev/null; } || \
+	  { echo "the tests need the programs curl, wrk and chromium: install them with your system's package manager" >&2; exit 1; }
 
 # What tests make namespaces with, in which kube-proxy runs: root, ip, and nft, which kube-proxy calls itself.
 namespaces:

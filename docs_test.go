@@ -3,7 +3,6 @@ package weir_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -114,36 +113,4 @@ func anchors(text string) []string {
 		found = append(found, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
 	}
 	return found
-}
-
-// TestTheTableOfTheStudyIsMadeByItsScript holds that docs/simulation.md shows what docs/study.awk makes, but for our own
-// figures, which take minutes to simulate.
-func TestTheTableOfTheStudyIsMadeByItsScript(t *testing.T) {
-	page := readDocument(t, "docs/simulation.md")
-	command := regexp.MustCompile(`(?s)weir simulate ([^\n]*) \\\n.*?--strategies (\S+)`).FindStringSubmatch(page)
-	if command == nil {
-		t.Fatal("the page has no command that makes its table")
-	}
-	var csv strings.Builder
-	scenarios := strings.Fields(command[1])
-	for _, match := range regexp.MustCompile(`\$law/(\w+)\.txtar`).FindAllStringSubmatch(page, -1) {
-		scenarios = append(scenarios, match[1])
-	}
-	for _, scenario := range scenarios {
-		for strategy := range strings.SplitSeq(command[2], ",") {
-			for _, measure := range []string{"inZone", "good", "affectedGood"} {
-				fmt.Fprintf(&csv, "%s,%s,%s,fraction,0.5\n", scenario, strategy, measure)
-			}
-		}
-	}
-	awk := exec.CommandContext(t.Context(), "awk", "-f", "docs/study.awk")
-	awk.Stdin = strings.NewReader(csv.String())
-	made, err := awk.CombinedOutput()
-	if err != nil {
-		t.Fatalf("docs/study.awk: %v\n%s", err, made)
-	}
-	ours := regexp.MustCompile(`\| \d+\.\d`)
-	if want := ours.ReplaceAllString(string(made), "| -"); !strings.Contains(ours.ReplaceAllString(page, "| -"), want) {
-		t.Errorf("docs/simulation.md lacks this table, with figures:\n%s", want)
-	}
 }

@@ -258,7 +258,7 @@ func (p *demoPrinter) finish() error {
 
 // demoData is what weir simulate prints, of what was measured, and what sockets add to it.
 type demoData struct {
-	score.View
+	score.Board
 	Runs []*demo.Report `json:"runs"`
 }
 
@@ -272,14 +272,13 @@ func (p *demoPrinter) data() demoData {
 		if sc := score.LabelOf(p.plays[i].scenario); !slices.ContainsFunc(labels.Scenarios, func(l score.Label) bool { return l.Name == sc.Name }) {
 			labels.Scenarios = append(labels.Scenarios, sc)
 		}
-		if !slices.ContainsFunc(labels.Contenders, func(l score.Label) bool { return l.Name == r.Strategy }) {
-			labels.Contenders = append(labels.Contenders, score.Label{Name: r.Strategy, Title: r.Title()})
+		if !slices.ContainsFunc(labels.Strategies, func(l score.Label) bool { return l.Name == r.Strategy }) {
+			labels.Strategies = append(labels.Strategies, score.Label{Name: r.Strategy, Title: r.Title()})
 		}
 	}
 	board := score.Compare(results, labels)
-	view := board.View()
-	view.Notice = "Measured at the clients, on real sockets of one machine."
-	return demoData{view, p.reports}
+	board.Notice = "Measured at the clients, on real sockets of one machine."
+	return demoData{board, p.reports}
 }
 
 // errDisagree means that what was measured is not what was simulated.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/weir-lb/weir/internal/demo"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
@@ -30,7 +30,7 @@ func (f *demoFlags) resolveScenarios(stdin io.Reader) ([]demoPlay, error) {
 	if f.peak != 0 && !(f.peak >= leastPeak) {
 		return nil, fmt.Errorf("--peak=%v: want %v or more", f.peak, leastPeak)
 	}
-	simulated, err := contender.Named(f.contender)
+	simulated, err := strategy.Named(f.contender)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (f *demoFlags) playScenario(ctx context.Context, p demoPlay) (*demo.Report,
 // simulateSeeds plays the scenario in the simulator, first with the requests that are sent on sockets.
 func simulateSeeds(ctx context.Context, sc *scenario.Scenario, o demo.Options) ([]*sim.Result, error) {
 	out, err := simulate.Run(ctx, simulate.Options{
-		Scenarios: []*scenario.Scenario{sc}, Contenders: []contender.Contender{*o.Player.Simulated()},
+		Scenarios: []*scenario.Scenario{sc}, Strategies: []strategy.Strategy{*o.Player.Simulated()},
 		Seeds: demoSeeds, First: o.Seed,
 	})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/weir-lb/weir/internal/demo"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 func TestScenariosThatSocketsCannotPlayAreRefusedBeforeAnythingRuns(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTheSimulatedRunsBesideADemoHaveTheirSeedsAndEndEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	way, err := contender.Named("weir")
+	way, err := strategy.Named("weir")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestTheSimulatedRunsBesideADemoHaveTheirSeedsAndEndEarly(t *testing.T) {
 		t.Fatalf("%d results, %v", len(results), err)
 	}
 	for i, r := range results {
-		alone, err := sim.Run(sim.Options{Scenario: sc, Contender: player.Simulated(), Seed: 7 + uint64(i)})
+		alone, err := sim.Run(sim.Options{Scenario: sc, Strategy: player.Simulated(), Seed: 7 + uint64(i)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,27 +12,27 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
-const simulateLong = `Play scenarios with different ways to balance, in simulated time and with the code that weir's agents run, and
-compare how much traffic stays in its zone, what the rest costs, and what it does to success and latency.
+const simulateLong = `Play scenarios with several strategies, in simulated time and with the code that weir's agents run, and compare how much
+traffic stays in its zone, what the rest costs, and what that does to success and latency.
 
-Without arguments the standard scenarios are played with all strategies. A scenario is a text file: --show prints one to
-begin with. With --service a scenario is made of a service of a cluster or of manifests, and the question is what would
-happen if: another mode, fewer endpoints, a zone lost, more traffic.
+Without arguments the standard scenarios are played with all strategies. A scenario is a text file; --show prints one to
+start from. With --service the scenario is a service of a cluster or of manifests, with a change: another mode, fewer
+endpoints, a zone lost, more traffic.
 
-All of it is simulation, not a measurement. Equal seeds give equal results.`
+The results are simulated, not measured. Equal seeds give equal results.`
 
 const simulateExample = `  # The standard scenarios with all strategies
   weir simulate
 
-  # Two scenarios, three strategies, and a page with plots
+  # Two scenarios, three strategies, and a page with charts
   weir simulate zone-loss brownout --strategies weir,hazl,static-auto --html report.html
 
-  # A scenario of one's own
+  # Your own scenario
   weir simulate --show brownout > mine.txtar
   weir simulate --scenario mine.txtar
 
@@ -41,9 +41,6 @@ const simulateExample = `  # The standard scenarios with all strategies
 
   # The same of a live cluster, with one question
   weir simulate --service shop/web --rate zone-a:1200,zone-b:400,zone-c:400 --lose zone-b
-
-  # What a zone may cost in latency before traffic leaves it, as a curve
-  weir simulate spike --sweep HomeSlowdown=1.2..2.0/5
 
   # What one client decided, and why
   weir simulate brownout --strategies weir --trace client=a/1`
@@ -57,15 +54,11 @@ type simulateFlags struct {
 	seeds, jobs       int
 	seed              uint64
 	output            string
-	html, png         string
+	html              string
 
-	config    overflow.Config
-	prefer    string
-	constants []string
-
-	sweep       string
-	sensitivity bool
-	trace       string
+	config overflow.Config
+	prefer string
+	trace  string
 
 	asks  whatIfFlags
 	world explainFlags // its source and cluster
@@ -89,21 +82,17 @@ func simulateCommand() *cobra.Command {
 		},
 	}
 	cluster, source := f.world.cluster.group(), f.world.sourceGroup()
-	const unmanaged = string(topology.ModeDisabled) // what a service has to which nobody attends
+	const unmanaged = string(topology.ModeDisabled) // what a service without weir has
 	f.world.source.defaultMode = unmanaged
 	source.Lookup(defaultFlag).Usage = strings.Replace(source.Lookup(defaultFlag).Usage,
 		string(topology.ModeBalanced)+";", unmanaged+";", 1)
-	for _, g := range []flagGroup{f.what(), f.results(), f.law(), f.experiments(), f.asks.group(), cluster, source} {
+	for _, g := range []flagGroup{f.what(), f.results(), f.law(), f.asks.group(), cluster, source} {
 		g.addTo(c)
 	}
 	for flag, names := range f.completions() {
 		_ = c.RegisterFlagCompletionFunc(flag, names) // fails for a flag that there is not
 	}
-	c.MarkFlagsMutuallyExclusive("list", "show", "sensitivity", "trace", "sweep", "service")
-	c.MarkFlagsMutuallyExclusive("sensitivity", "strategies") // it is of weir alone
-	for _, flag := range []string{"sweep", "sensitivity"} {   // a preference sets constants itself
-		c.MarkFlagsMutuallyExclusive("prefer", flag)
-	}
+	c.MarkFlagsMutuallyExclusive("list", "show", "trace", "service")
 	return c
 }
 
@@ -112,31 +101,26 @@ func (f *simulateFlags) completions() map[string]cobra.CompletionFunc {
 	one := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
-	var modes, constants []string
+	var modes []string
 	for _, m := range topology.Modes() {
 		modes = append(modes, string(m))
 	}
-	for _, name := range simulate.ConstantNames() {
-		constants = append(constants, name+"=")
-	}
-	constant := cobra.FixedCompletions(constants, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 	return map[string]cobra.CompletionFunc{
 		"show": completeScenarios, "strategies": completeStrategies, "mode": one(modes...),
 		"output": one("table", "json", "csv", "markdown"), "prefer": one("cost", "balanced", "latency"),
-		"set": constant, "sweep": constant,
 	}
 }
 
 func (f *simulateFlags) what() flagGroup {
 	g := group("What to simulate")
 	g.BoolVar(&f.list, "list", false, "list the standard scenarios")
-	g.StringVar(&f.show, "show", "", "print a standard scenario, to make one's own of it")
+	g.StringVar(&f.show, "show", "", "print a standard scenario, to start your own from")
 	g.StringArrayVar(&f.files, "scenario", nil, "play the scenario of this file, or a standard one by its name, or - for standard input; may be repeated")
 	g.StringSliceVar(&f.strategies, "strategies", nil, "strategies to compare, of "+strings.Join(strategyNames(), ", ")+
 		" (default all; with --service: "+simulate.TodayName+", which is kube-proxy in the service's mode, and weir)")
-	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios; %d with --sensitivity; %d with --service)",
-		compareSeeds, manySeeds, few, sensitivitySeeds, askSeeds))
-	g.Uint64Var(&f.seed, "seed", 1, "seed of the first run; the next ones count on")
+	g.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("runs of each scenario with each strategy (default %d; %d of more than %d scenarios; %d with --service)",
+		compareSeeds, manySeeds, few, askSeeds))
+	g.Uint64Var(&f.seed, "seed", 1, "seed of the first run; the next runs have the next numbers")
 	g.IntVar(&f.jobs, "jobs", 0, "runs at once (default as many as there are processors)")
 	return g
 }
@@ -145,8 +129,8 @@ func (f *simulateFlags) results() flagGroup {
 	g := group("Results")
 	g.StringVarP(&f.output, "output", "o", "table", "table, json, csv or markdown")
 	g.BoolVar(&f.wide, "wide", false, "show half of each 95 % confidence interval")
-	g.StringVar(&f.html, "html", "", "write a page with tables and plots to this file")
-	g.StringVar(&f.png, "png", "", "write the plots into this folder")
+	g.StringVar(&f.html, "html", "", "write a page with tables and charts to this file")
+	g.StringVar(&f.trace, "trace", "", "print instead what one client decided: client=NUMBER or client=ZONE/NUMBER; of one scenario and one strategy")
 	g.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return g
 }
@@ -154,35 +138,24 @@ func (f *simulateFlags) results() flagGroup {
 func (f *simulateFlags) law() flagGroup {
 	g := group("Weir and Hazl")
 	g.StringVar(&f.prefer, "prefer", "", "weir: cost, balanced or latency (default balanced)")
-	g.BoolVar(&f.config.Shed, "shed", false, "weir: reject what no zone can take")
+	g.BoolVar(&f.config.Shed, "shed", false, "weir: reject requests that no zone has capacity for")
 	g.Float64Var(&f.config.Low, "hazl-low", 0, "Hazl: the band's low end, requests in flight per active endpoint (default 0.8)")
 	g.Float64Var(&f.config.High, "hazl-high", 0, "Hazl: its high end (default 2)")
-	g.StringArrayVar(&f.constants, "set", nil, "weir: another value of a constant of the law, as NAME=VALUE; may be repeated")
 	return g
 }
 
-func (f *simulateFlags) experiments() flagGroup {
-	g := group("Experiments")
-	g.StringVar(&f.sweep, "sweep", "", "compare weir at several values of a constant: NAME=FROM..TO/COUNT or NAME=VALUE,VALUE,…")
-	g.BoolVar(&f.sensitivity, "sensitivity", false, "halve and double each constant of weir's law")
-	g.StringVar(&f.trace, "trace", "", "tell what one client decided: client=NUMBER or client=ZONE/NUMBER; of one scenario and one strategy")
-	return g
-}
-
-// How many seeds there are when nobody says: as many as an answer needs to be sure of differences that matter, in the time
-// that somebody waits for it.
+// Default numbers of seeds: as many as it takes to be sure of differences that matter, in a time that a user waits.
 const (
-	compareSeeds     = 5
-	manySeeds        = 3 // of more scenarios than few
-	few              = 4
-	sensitivitySeeds = 2
-	askSeeds         = 3
+	compareSeeds = 5
+	manySeeds    = 3 // of more scenarios than few
+	few          = 4
+	askSeeds     = 3
 )
 
 // run does what was asked for.
 func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	f.asks.isAsking = slices.ContainsFunc(f.asks.names(), c.Flags().Changed)
-	for _, name := range []string{"show", "sweep", "trace", "html", "png", "write-scenario"} {
+	for _, name := range []string{"show", "trace", "html", "write-scenario"} {
 		if c.Flags().Changed(name) && c.Flag(name).Value.String() == "" { // a script's variable that is not set
 			return fmt.Errorf("--%s is empty", name)
 		}
@@ -198,7 +171,7 @@ func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	case f.asks.service != "":
 		return f.ask(c)
 	}
-	contenders, err := f.contenders(c.Flags().Changed("strategies"))
+	strategies, err := f.compared(c.Flags().Changed("strategies"))
 	if err != nil {
 		return err
 	}
@@ -206,14 +179,10 @@ func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.trace != "":
-		return f.printTrace(c, scenarios, contenders)
-	case f.sensitivity:
-		return f.printSensitivity(c, scenarios)
-	default:
-		return f.compare(c, scenarios, contenders)
+	if f.trace != "" {
+		return f.printTrace(c, scenarios, strategies)
 	}
+	return f.compare(c, scenarios, strategies)
 }
 
 // check refuses flags that make no sense, and completes the others.
@@ -231,8 +200,8 @@ func (f *simulateFlags) check(args []string) error {
 	if f.asks.service == "" && f.asks.isAsking {
 		return errors.New("--rate, --lose and what else is under What if need a --service to ask about")
 	}
-	if (f.html != "" || f.png != "") && (f.list || f.show != "" || f.asks.service != "" || f.trace != "" || f.sensitivity) {
-		return errors.New("--html and --png show comparisons of strategies")
+	if f.html != "" && (f.list || f.show != "" || f.asks.service != "" || f.trace != "") {
+		return errors.New("--html shows comparisons of strategies")
 	}
 	if f.asks.service == "" && len(f.world.source.files) > 0 {
 		return errors.New("--filename (-f) needs a --service to ask about")
@@ -243,22 +212,6 @@ func (f *simulateFlags) check(args []string) error {
 // checkLaw reads the flags about weir and Hazl.
 func (f *simulateFlags) checkLaw() error {
 	f.config.Prefer = overflow.Prefer(f.prefer)
-	for _, text := range f.constants {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return fmt.Errorf("--set=%s: want NAME=VALUE", text)
-		}
-		if f.config.Constants == (overflow.Constants{}) {
-			f.config.Constants = overflow.DefaultConstants()
-		}
-		name, err := simulate.Set(&f.config.Constants, name, value)
-		if err != nil {
-			return fmt.Errorf("--set: %w", err)
-		}
-		if f.prefer != "" && (name == "HomeSlowdown" || name == "HomeComparison") {
-			return fmt.Errorf("--set=%s: --prefer=%s sets %s, too", text, f.prefer, name)
-		}
-	}
 	for _, strategy := range []string{"Weir", "Hazl"} {
 		if _, err := overflow.New(strategy, f.config); err != nil {
 			return err
@@ -278,47 +231,33 @@ func (f *simulateFlags) options(seeds int) simulate.Options {
 // strategyNames lists the strategies, weir's own first.
 func strategyNames() []string {
 	var names []string
-	for _, c := range contender.All() {
+	for _, c := range strategy.All() {
 		names = append(names, c.Name)
 	}
 	return names
 }
 
-// contenders are the strategies to compare.
-func (f *simulateFlags) contenders(chosen bool) ([]contender.Contender, error) { //nolint:revive // whether the flag was typed.
-	var all []contender.Contender
-	if f.sweep != "" {
-		sweep, err := simulate.ParseSweep(f.sweep)
-		if err != nil {
-			return nil, err
-		}
-		if all, err = sweep.Contenders(f.config); err != nil || !chosen {
-			return all, err
-		}
-	}
-	made := contender.With(f.config)
+// compared are the strategies to compare.
+func (f *simulateFlags) compared(chosen bool) ([]strategy.Strategy, error) { //nolint:revive // whether the flag was typed.
+	made := strategy.With(f.config)
 	if !chosen {
 		return made, nil
 	}
-	named, err := f.named(func(name string) (contender.Contender, error) { return strategy(made, name) })
-	if err != nil {
-		return nil, err
-	}
-	return append(all, named...), nil
+	return f.named(func(name string) (strategy.Strategy, error) { return strategyNamed(made, name) })
 }
 
 // named finds the strategies that were typed, each once.
-func (f *simulateFlags) named(find func(name string) (contender.Contender, error)) ([]contender.Contender, error) {
+func (f *simulateFlags) named(find func(name string) (strategy.Strategy, error)) ([]strategy.Strategy, error) {
 	if len(f.strategies) == 0 {
 		return nil, errors.New("--strategies names none: want some of " + strings.Join(strategyNames(), ", "))
 	}
-	var all []contender.Contender
+	var all []strategy.Strategy
 	for _, name := range f.strategies {
 		found, err := find(name)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(all, func(c contender.Contender) bool { return c.Name == found.Name }) {
+		if slices.ContainsFunc(all, func(c strategy.Strategy) bool { return c.Name == found.Name }) {
 			return nil, fmt.Errorf("--strategies: %s is there twice", found.Name)
 		}
 		all = append(all, found)
@@ -326,14 +265,14 @@ func (f *simulateFlags) named(find func(name string) (contender.Contender, error
 	return all, nil
 }
 
-// strategy finds one of those that were made, in upper or lower case.
-func strategy(made []contender.Contender, name string) (contender.Contender, error) {
+// strategyNamed finds one of those that were made, in upper or lower case.
+func strategyNamed(made []strategy.Strategy, name string) (strategy.Strategy, error) {
 	for _, c := range made {
 		if strings.EqualFold(c.Name, strings.TrimSpace(name)) {
 			return c, nil
 		}
 	}
-	c, err := contender.Named(strings.TrimSpace(name)) // and weir with one wish
+	c, err := strategy.Named(strings.TrimSpace(name)) // and weir with one wish
 	if err != nil {
 		return c, fmt.Errorf("--strategies: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // bar shows progress on one line of a terminal. One goroutine at a time.
 type bar struct {
-	w     io.Writer     // nil: nobody looks
+	w     io.Writer     // nil: not shown
 	width func() int    // columns; 0: the terminal does not say
 	shown time.Duration // elapsed when it was drawn last
 	drawn bool

@@ -1,50 +1,56 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/weir-lb/weir/internal/plots"
-	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/grid"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
+	"github.com/weir-lb/weir/internal/web/charts"
 )
 
 // compare plays scenarios with strategies and reports.
-func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario, contenders []contender.Contender) error {
-	if err := f.prepare(); err != nil {
-		return err
+func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario, strategies []strategy.Strategy) error {
+	if f.html != "" { // before the runs, which take time
+		if err := canWrite(f.html); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
 	}
 	o := f.options(compareSeeds)
 	if len(scenarios) > few {
 		o = f.options(manySeeds)
 	}
-	o.Scenarios, o.Contenders = scenarios, contenders
+	o.Scenarios, o.Strategies = scenarios, strategies
 	out, err := f.play(c, o)
 	if err != nil {
 		return err
 	}
-	labels := score.Options{Measures: f.measures()}
+	var labels score.Options
 	for _, s := range scenarios {
 		labels.Scenarios = append(labels.Scenarios, score.LabelOf(s))
 	}
-	for i := range contenders {
-		labels.Contenders = append(labels.Contenders, score.Label{Name: contenders[i].Name, Title: contenders[i].Title})
+	for i := range strategies {
+		labels.Strategies = append(labels.Strategies, score.Label{Name: strategies[i].Name, Title: strategies[i].Title})
 	}
 	board := score.Compare(out.Results, labels)
-	report := plots.Report{
-		Board: &board, Scenarios: scenarios, Contenders: contenders, Results: out.Results, Assumptions: simulate.Assumptions(),
-	}
-	if err := f.writePlots(report); err != nil {
-		return err
+	board.Assumptions = simulate.Assumptions()
+	if f.html != "" {
+		page := score.Compare(out.Results, labels) // of its own, as -o json has no details
+		page.Assumptions = simulate.Assumptions()
+		page.AddDetails(strategies, scenarios, out.Results)
+		if err := writeWhole(f.html, func(w io.Writer) error { return charts.WriteReport(w, &page) }); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
 	}
 	return f.printBoard(c, &board)
 }
@@ -57,30 +63,16 @@ func (f *simulateFlags) play(c *cobra.Command, o simulate.Options) (*simulate.Ou
 	return simulate.Run(c.Context(), o)
 }
 
-// measures are the columns of a comparison: all, or of a sweep those that make its curve.
-func (f *simulateFlags) measures() []score.Measure {
-	all := score.Measures()
-	if f.sweep == "" {
-		return all
-	}
-	return slices.DeleteFunc(all, func(m score.Measure) bool {
-		return !slices.Contains([]string{"good", "inZone", "dollarsPerHour", "p99", "success"}, m.Key)
-	})
-}
-
 // printBoard prints a comparison as asked.
 func (f *simulateFlags) printBoard(c *cobra.Command, b *score.Board) error {
 	w := c.OutOrStdout()
-	style := score.Style{Wide: f.wide, Notes: simulate.Assumptions()}
-	if len(b.Overall.Rows) > 1 && slices.ContainsFunc(b.Overall.Rows, func(r score.Row) bool { return r.Contender == weirStrategy }) {
+	style := score.Style{Wide: f.wide, Notes: b.Assumptions}
+	if len(b.Overall.Rows) > 1 && slices.ContainsFunc(b.Overall.Rows, func(r score.Row) bool { return r.Strategy == weirStrategy }) {
 		style.Against = weirStrategy
 	}
 	switch f.output {
 	case "json":
-		return printData(w, f.output, struct {
-			score.View
-			Assumptions []string `json:"assumptions"`
-		}{b.View(), simulate.Assumptions()})
+		return printData(w, f.output, b)
 	case "csv":
 		c.PrintErrln(simulate.Disclaimer)
 		return b.CSV(w)
@@ -154,31 +146,11 @@ func printNotes(w io.Writer) error {
 		width = min(width, columns)
 	}
 	for _, a := range simulate.Assumptions() {
-		if _, err := io.WriteString(w, wrapped("- "+a, width)); err != nil {
+		if _, err := fmt.Fprintln(w, strings.Join(grid.Wrap("- "+a, width, len("- ")), "\n")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// wrapped breaks an item of a list into lines of at most width columns.
-func wrapped(item string, width int) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(item) {
-		switch {
-		case i == 0:
-		case column+1+len(word) > width:
-			b.WriteString("\n  ")
-			column = 2
-		default:
-			b.WriteString(" ")
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	return b.String() + "\n"
 }
 
 // notes are what every report says, as JSON has it.
@@ -189,55 +161,26 @@ type notes struct {
 
 func newNotes() notes { return notes{simulate.Disclaimer, simulate.Assumptions()} }
 
-// prepare makes sure that plots can be written, before anybody waits for them.
-func (f *simulateFlags) prepare() error {
-	if f.html != "" {
-		if err := canWrite(f.html); err != nil {
-			return fmt.Errorf("--html: %w", err)
-		}
+// printTrace prints what one client decided.
+func (f *simulateFlags) printTrace(c *cobra.Command, scenarios []*scenario.Scenario, strategies []strategy.Strategy) error {
+	if len(scenarios) != 1 || len(strategies) != 1 {
+		return &usageError{errors.New("--trace: name one scenario, and one strategy with --strategies")}
 	}
-	if f.png != "" {
-		if err := os.MkdirAll(f.png, 0o755); err != nil { //nolint:gosec // pictures are for everybody.
-			return fmt.Errorf("--png: %w", err)
-		}
-		if err := canWrite(filepath.Join(f.png, overallName+".png")); err != nil { // for any of them
-			return fmt.Errorf("--png: %w", err)
-		}
+	client, err := simulate.ParseClient(f.trace)
+	if err != nil {
+		return &usageError{fmt.Errorf("--trace: %w", err)}
 	}
-	return nil
-}
-
-// writePlots writes the page and the pictures that were asked for.
-func (f *simulateFlags) writePlots(r plots.Report) error {
-	if f.html != "" {
-		if err := writeWhole(f.html, func(w io.Writer) error { return plots.Page(w, r) }); err != nil {
-			return fmt.Errorf("--html: %w", err)
-		}
+	job := simulate.Job{Scenario: scenarios[0], Strategy: &strategies[0], Seed: f.seed}
+	moments, err := simulate.Trace(c.Context(), job, client)
+	if err != nil {
+		return err
 	}
-	if f.png == "" {
-		return nil
-	}
-	names := namesOf(r.Scenarios)
-	if len(names) > 1 {
-		names = append(names, "") // all of them together
-	}
-	for _, name := range names {
-		pictures, err := plots.PNG(r, name)
-		if err != nil {
-			return fmt.Errorf("--png: %w", err)
-		}
-		if name == "" {
-			name = overallName
-		}
-		for _, p := range pictures {
-			err := writeWhole(filepath.Join(f.png, name+"-"+p.Name+".png"), func(w io.Writer) error {
-				_, err := w.Write(p.PNG)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("--png: %w", err)
-			}
-		}
-	}
-	return nil
+	t := simulate.TraceTable(moments)
+	return f.printReport(c, report{table: t, left: len(t.Columns), rows: simulate.TraceRows(moments), data: struct {
+		notes
+		Scenario string            `json:"scenario"`
+		Strategy string            `json:"strategy"`
+		Seed     uint64            `json:"seed"`
+		Moments  []simulate.Moment `json:"moments"`
+	}{newNotes(), job.Scenario.Name, job.Strategy.Name, job.Seed, moments}})
 }

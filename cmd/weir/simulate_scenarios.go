@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 	"github.com/weir-lb/weir/test/scenarios"
 )
@@ -199,7 +199,7 @@ func completeScenarios(_ *cobra.Command, args []string, _ string) ([]string, cob
 func completeStrategies(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndex(typed, ",")+1]
 	var names []string
-	for _, c := range contender.All() {
+	for _, c := range strategy.All() {
 		if !slices.Contains(strings.Split(before, ","), c.Name) {
 			names = append(names, before+c.Name+"\t"+cmp.Or(c.Title, c.Name))
 		}

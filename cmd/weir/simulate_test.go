@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/weir-lb/weir/internal/golden"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/simulate"
@@ -24,7 +26,6 @@ func TestSimulateComparesInEachFormat(t *testing.T) {
 		"simulate-table":    {"--wide"},
 		"simulate-markdown": {"-o", "markdown"},
 		"simulate-csv":      {"-o", "csv"},
-		"simulate-sweep":    {"--sweep", "homeslowdown=1.2,1.8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"simulate", "--scenario", tiny, "--strategies", "weir,Random", "--seeds", "2"}, args...)
@@ -178,11 +179,38 @@ func TestAScenarioThatCannotBeReadIsToldWithItsFlag(t *testing.T) {
 	}
 }
 
-func TestSimulateWritesWholeFilesOrNone(t *testing.T) {
+// plain reads a comparison and leaves out what only its page has.
+func plain(t *testing.T, text string) any {
+	t.Helper()
+	var document any
+	if err := json.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatal(err)
+	}
+	var prune func(part any)
+	prune = func(part any) {
+		switch part := part.(type) {
+		case map[string]any:
+			for _, name := range []string{"details", "timeline", "zones", "source"} {
+				delete(part, name)
+			}
+			for _, p := range part {
+				prune(p)
+			}
+		case []any:
+			for _, p := range part {
+				prune(p)
+			}
+		}
+	}
+	prune(document)
+	return document
+}
+
+func TestSimulateWritesAWholePageOrNone(t *testing.T) {
 	folder := t.TempDir()
-	page, pictures := filepath.Join(folder, "report.html"), filepath.Join(folder, "a", "b")
+	page := filepath.Join(folder, "report.html")
 	args := []string{"simulate", "--scenario", tiny, "--strategies", "weir,random", "--seeds", "1"}
-	status, _, err := weir(t, "", append(args, "--html", page, "--png", pictures)...)
+	status, _, err := weir(t, "", append(args, "--html", page)...)
 	if status != exitOK {
 		t.Fatalf("status %d, error %q", status, err)
 	}
@@ -190,80 +218,62 @@ func TestSimulateWritesWholeFilesOrNone(t *testing.T) {
 	if problem != nil || !strings.Contains(string(text), "</html>") {
 		t.Errorf("the page: %v, %d bytes", problem, len(text))
 	}
-	files, problem := os.ReadDir(pictures)
-	if problem != nil || len(files) < 3 {
-		t.Errorf("pictures: %v, %v", files, problem)
-	}
-	for _, f := range files {
-		content, err := os.ReadFile(filepath.Join(pictures, f.Name())) //nolint:gosec // the test's own file.
-		if err != nil || !strings.HasPrefix(string(content), "\x89PNG") || strings.HasPrefix(f.Name(), ".") {
-			t.Errorf("%s is no picture: %v", f.Name(), err)
+	_, data, _ := strings.Cut(string(text), `id="result">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	for _, part := range []string{`"details":`, `"timeline":`, `"zones":`, `"source":`} {
+		if !strings.Contains(data, part) {
+			t.Errorf("the page has no %s to draw charts of", part)
 		}
 	}
-	for flag, path := range map[string]string{"--html": filepath.Join(folder, "none", "x.html"), "--png": page} {
-		status, out, err := weir(t, "", append(args, flag, path)...)
-		if status != exitFailed || out != "" || !strings.Contains(err, path+": ") || !strings.Contains(err, flag) {
-			t.Errorf("%s %s: status %d, output %q, error %q", flag, path, status, out, err)
-		}
+	_, out, _ := weir(t, "", append(args, "-o", "json")...)
+	if diff := cmp.Diff(plain(t, out), plain(t, data)); diff != "" {
+		t.Errorf("the page does not show what -o json prints; -json +page:\n%s", diff)
 	}
-	left, problem := os.ReadDir(folder)
-	if problem != nil || len(left) != 2 {
-		t.Errorf("in the folder are %v, %v", left, problem)
-	}
-}
 
-func TestAFolderThatTakesNoPicturesIsToldBeforeAnythingRuns(t *testing.T) {
-	const folder = "/proc/self" // which even root cannot write to
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("only Linux has such a folder")
+	missing := filepath.Join(folder, "none", "x.html")
+	status, out, err = weir(t, "", append(args, "--html", missing)...)
+	if status != exitFailed || out != "" || !strings.Contains(err, missing+": ") || !strings.Contains(err, "--html") {
+		t.Errorf("status %d, output %q, error %q", status, out, err)
 	}
-	f := simulateFlags{png: folder}
-	if err := f.prepare(); err == nil || !strings.Contains(err.Error(), "--png: write "+folder) {
-		t.Errorf("got %v", err)
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("in the folder are %v, %v", left, err)
 	}
 }
 
 func TestAMistakeInSimulateEndsWithStatus2(t *testing.T) {
 	noCluster(t)
 	for args, want := range map[string]string{
-		"simulate stedy":                                  `no scenario "stedy": did you mean steady`,
-		"simulate --show stedy":                           `did you mean steady`,
-		"simulate -o xml":                                 "--output=xml: want table, json, csv or markdown",
-		"simulate --strategies luck":                      `--strategies: unknown strategy "luck"`,
-		"simulate --strategies weir,Weir":                 "weir is there twice",
-		"simulate --seeds -1":                             "--seeds=-1",
-		"simulate --strategies wier":                      `unknown strategy "wier": did you mean weir? There are random`,
-		"simulate --strategies=":                          "--strategies names none",
-		"simulate steady steady":                          "scenario steady is there twice",
-		"simulate mine.txtar":                             "did you mean the file --scenario mine.txtar?",
-		"simulate melt":                                   "there are steady, skew",
-		"simulate --lose zone-a":                          "need a --service",
-		"simulate steady --rate 100":                      "need a --service",
-		"simulate --prefer some":                          `unknown preference "some"`,
-		"simulate --hazl-low 3":                           "load band 3 to 2",
-		"simulate --set HomeSlowdown":                     "want NAME=VALUE",
-		"simulate --set Home=1":                           `unknown constant "Home"`,
-		"simulate --set HomeSlowdown=1 --prefer cost":     "--prefer=cost sets HomeSlowdown",
-		"simulate --sweep HomeSlowdown=1":                 "sweep",
-		"simulate --sweep HomeSlowdown=1,2 --prefer cost": "[prefer sweep]",
-		"simulate --list --show steady":                   "[list show]",
-		"simulate steady --show=":                         "--show is empty",
-		"simulate steady --html=":                         "--html is empty",
-		"simulate steady --sweep=":                        "--sweep is empty",
-		"simulate -f x --service a --write-scenario=":     "--write-scenario is empty",
-		"simulate --sensitivity --strategies hazl":        "[sensitivity strategies]",
-		"simulate steady --list":                          "does not go with",
-		"simulate steady --trace client=1":                "name one scenario, and one strategy",
-		"simulate steady --strategies weir --trace a":     "want client=NUMBER",
-		"simulate -f x":                                   "needs a --service",
-		"simulate -f x --service a":                       "needs a --rate",
-		"simulate -f x --service a --rate much":           `rate "much"`,
-		"simulate -f x --service a --rate 1 --bytes big":  `"big": want a size`,
-		"simulate -f x --service a --rate 1 --cv 11":      "--cv=11",
-		"simulate -f x --service a --rate 1 --clients 0":  "--clients=0",
-		"simulate -f x --service a --rate 1 --price -1":   "--price=-1",
-		"simulate -f x --service a --rate 1 --html y":     "--html and --png show comparisons",
-		"simulate --service a --rate 1":                   "no cluster and no manifests",
+		"simulate stedy":                                 `no scenario "stedy": did you mean steady`,
+		"simulate --show stedy":                          `did you mean steady`,
+		"simulate -o xml":                                "--output=xml: want table, json, csv or markdown",
+		"simulate --strategies luck":                     `--strategies: unknown strategy "luck"`,
+		"simulate --strategies weir,Weir":                "weir is there twice",
+		"simulate --seeds -1":                            "--seeds=-1",
+		"simulate --strategies wier":                     `unknown strategy "wier": did you mean weir? There are random`,
+		"simulate --strategies=":                         "--strategies names none",
+		"simulate steady steady":                         "scenario steady is there twice",
+		"simulate mine.txtar":                            "did you mean the file --scenario mine.txtar?",
+		"simulate melt":                                  "there are steady, skew",
+		"simulate --lose zone-a":                         "need a --service",
+		"simulate steady --rate 100":                     "need a --service",
+		"simulate --prefer some":                         `unknown preference "some"`,
+		"simulate --hazl-low 3":                          "load band 3 to 2",
+		"simulate --list --show steady":                  "[list show]",
+		"simulate steady --show=":                        "--show is empty",
+		"simulate steady --html=":                        "--html is empty",
+		"simulate -f x --service a --write-scenario=":    "--write-scenario is empty",
+		"simulate steady --list":                         "does not go with",
+		"simulate steady --trace client=1":               "name one scenario, and one strategy",
+		"simulate steady --strategies weir --trace a":    "want client=NUMBER",
+		"simulate -f x":                                  "needs a --service",
+		"simulate -f x --service a":                      "needs a --rate",
+		"simulate -f x --service a --rate much":          `rate "much"`,
+		"simulate -f x --service a --rate 1 --bytes big": `"big": want a size`,
+		"simulate -f x --service a --rate 1 --cv 11":     "--cv=11",
+		"simulate -f x --service a --rate 1 --clients 0": "--clients=0",
+		"simulate -f x --service a --rate 1 --price -1":  "--price=-1",
+		"simulate -f x --service a --rate 1 --html y":    "--html shows comparisons",
+		"simulate --service a --rate 1":                  "no cluster and no manifests",
 		"simulate -f x --service a --rate 1 --workers 1 --service-time 1s --utilisation 1": "two of them say what the third is",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -374,7 +384,6 @@ func TestEachFormOfSimulateIsCSVWithOneMeaningForEachColumn(t *testing.T) {
 	for name, args := range map[string][]string{
 		"comparison": append(slices.Clone(play), "--strategies", "random"),
 		"trace":      append(slices.Clone(play), "--strategies", "weir", "--trace", "client=1"),
-		"sweep":      append(slices.Clone(play), "--sweep", "HomeSlowdown=1.2,1.8"),
 		"what if":    {"simulate", "-f", "../../docs/examples/locality/world.yaml", "--service", "shop/cart", "--rate", "20", "--workers", "1", "--lose", "zone-a", "--seeds", "1", "-o", "csv"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -398,7 +407,7 @@ func TestEachFormOfSimulateIsCSVWithOneMeaningForEachColumn(t *testing.T) {
 func TestSimulateCompletesWhatFlagsMayBe(t *testing.T) {
 	for args, want := range map[string]string{
 		"br": "brownout", "--strategies weir,": "weir,hazl\t", "--output ": "markdown", "--mode ": "PreferSameZone",
-		"--prefer ": "latency", "--set Home": "HomeSlowdown=", "--sweep Home": "HomeSlowdown=", "--show ": "zone-loss",
+		"--prefer ": "latency", "--show ": "zone-loss",
 	} {
 		_, out, _ := weir(t, "", append([]string{"__complete", "simulate"}, strings.Split(args, " ")...)...)
 		if !strings.Contains("\n"+out, "\n"+want) {

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
@@ -238,16 +238,16 @@ func askTraffic(base *scenario.Scenario, text string) (simulate.Question, error)
 }
 
 // asked are the strategies: what the service has, and weir, unless others are named.
-func (f *simulateFlags) asked(c *cobra.Command, base *scenario.Scenario) ([]contender.Contender, error) {
+func (f *simulateFlags) asked(c *cobra.Command, base *scenario.Scenario) ([]strategy.Strategy, error) {
 	if !c.Flags().Changed("strategies") {
 		f.strategies = []string{simulate.TodayName, weirStrategy}
 	}
-	made := contender.With(f.config)
-	all, err := f.named(func(name string) (contender.Contender, error) {
+	made := strategy.With(f.config)
+	all, err := f.named(func(name string) (strategy.Strategy, error) {
 		if strings.EqualFold(strings.TrimSpace(name), simulate.TodayName) {
 			return simulate.Today(base.World.Services[0].Mode)
 		}
-		return strategy(made, name)
+		return strategyNamed(made, name)
 	})
 	if err != nil {
 		return nil, &usageError{err}

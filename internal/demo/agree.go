@@ -45,16 +45,17 @@ func allowed(key string) float64 {
 // judges nothing.
 func Agree(measured *sim.Result, simulated []*sim.Result) Agreement {
 	a := Agreement{
-		scenario: measured.Scenario, strategy: measured.Contender, Seeds: len(simulated), requests: measured.Whole.Requests, Agrees: true,
+		scenario: measured.Scenario, strategy: measured.Strategy, Seeds: len(simulated), requests: measured.Whole.Requests, Agrees: true,
 	}
-	cells := func(results ...*sim.Result) []score.Cell {
+	cells := func(results ...*sim.Result) map[string]score.Cell {
 		if len(results) == 0 {
-			return make([]score.Cell, len(score.Measures()))
+			return nil
 		}
 		return score.Compare(results, score.Options{}).Tables[0].Rows[0].Cells
 	}
 	one, many := cells(measured), cells(simulated...)
-	for i, m := range score.Measures() {
+	for _, m := range score.Measures() {
+		measured, simulated := one[m.Key], many[m.Key]
 		text := func(c score.Cell) string {
 			if c.Known == 0 {
 				return m.Text(c)
@@ -62,10 +63,10 @@ func Agree(measured *sim.Result, simulated []*sim.Result) Agreement {
 			return strings.TrimSpace(m.Text(c) + " " + string(m.Unit))
 		}
 		r := AgreementRow{
-			Measure: m.Key, Measured: one[i].Mean, Simulated: many[i].Mean, Half: many[i].Half, Agrees: true,
-			title: m.Title, measured: text(one[i]), simulated: text(many[i]), half: m.Interval(many[i]),
+			Measure: m.Key, Measured: measured.Mean, Simulated: simulated.Mean, Half: simulated.Half, Agrees: true,
+			title: m.Title, measured: text(measured), simulated: text(simulated), half: m.Interval(simulated),
 		}
-		if one[i].Known > 0 && many[i].Known > 0 {
+		if measured.Known > 0 && simulated.Known > 0 {
 			r.Difference = relative(r.Measured, r.Simulated)
 		}
 		if r.Allowed = allowed(m.Key); r.Allowed > 0 && a.Seeds > 0 {

@@ -14,7 +14,7 @@ import (
 func told(inZone, success float64, p99 time.Duration) *sim.Result {
 	f := sim.Figures{Requests: 1000, InZone: inZone, Success: success, Good: success, P50: 20 * time.Millisecond, P99: p99}
 	return &sim.Result{
-		Scenario: "brownout", Contender: "weir", Window: f, Affected: f, Calm: f, Whole: sim.Figures{Requests: 4321}, PeakLoad: 0.9,
+		Scenario: "brownout", Strategy: "weir", Window: f, Affected: f, Calm: f, Whole: sim.Figures{Requests: 4321}, PeakLoad: 0.9,
 	}
 }
 

@@ -93,7 +93,7 @@ func (g *requestLog) recent(now time.Duration) []Figures {
 
 // result sums up the whole as a simulation is summed up. Call it when every request is over.
 func (g *requestLog) result(p Player, seed uint64) *sim.Result {
-	o := sim.Observation{Scenario: g.layout.scenario, Contender: p.Name, Seed: seed, Work: g.work}
+	o := sim.Observation{Scenario: g.layout.scenario, Strategy: p.Name, Seed: seed, Work: g.work}
 	for i := range g.entries {
 		o.Requests = append(o.Requests, g.entries[i].Observed)
 	}

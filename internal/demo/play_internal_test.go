@@ -16,8 +16,8 @@ import (
 	"github.com/weir-lb/weir/internal/grid"
 	"github.com/weir-lb/weir/internal/l7"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/test/scenarios"
 )
 
@@ -58,7 +58,7 @@ func TestAScenarioIsPlayedOnRealSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := report.Result
-	simulated, err := sim.Run(sim.Options{Scenario: sc, Contender: (Player{}.withDefaults()).Simulated(), Seed: DefaultSeed})
+	simulated, err := sim.Run(sim.Options{Scenario: sc, Strategy: (Player{}.withDefaults()).Simulated(), Seed: DefaultSeed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestWhatSocketsCannotPlayIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestPlayersAreTheContendersThatAgentsHave(t *testing.T) {
+func TestPlayersAreTheStrategiesThatAgentsHave(t *testing.T) {
 	for name, want := range map[string]string{"weir": "Weir", "hazl": "Hazl", "random": "Random", "static-auto": "Static"} {
 		if p, err := PlayerFor(name, topology.ModeAuto); err != nil || p.Strategy != want || p.Mode != topology.ModeAuto {
 			t.Errorf("%s: %+v, %v", name, p, err)
@@ -196,8 +196,8 @@ func TestPlayersAreTheContendersThatAgentsHave(t *testing.T) {
 	}
 }
 
-func TestPlayersReconnectAsTheirContendersDo(t *testing.T) {
-	weir, err := contender.Named("weir")
+func TestPlayersReconnectAsTheirStrategiesDo(t *testing.T) {
+	weir, err := strategy.Named("weir")
 	if err != nil {
 		t.Fatal(err)
 	}

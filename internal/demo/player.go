@@ -10,8 +10,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // DefaultStrategy is the overflow strategy that weir uses.
@@ -58,12 +58,12 @@ func (p Player) Title() string {
 
 // Simulated is what the simulator has to play for its agents to be like real ones: their strategy and mode, in the pool
 // that every agent has. A strategy of the simulator that chooses endpoints in another way differs from it.
-func (p Player) Simulated() *contender.Contender {
+func (p Player) Simulated() *strategy.Strategy {
 	p = p.withDefaults()
-	return &contender.Contender{
+	return &strategy.Strategy{
 		Name: p.Name, Title: p.Name, Mode: p.Mode, KeepsHome: overflow.KeepsHome(p.Strategy),
-		Strategy: func(seat contender.Seat) overflow.Strategy {
-			s, err := overflow.New(p.Strategy, overflow.Config{Rotate: seat.Rotate})
+		New: func(client strategy.Client) overflow.Strategy {
+			s, err := overflow.New(p.Strategy, overflow.Config{Rotate: client.Rotate})
 			if err != nil {
 				panic("demo: a player that was not checked: " + err.Error())
 			}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // home is a zone that has clients.
@@ -43,10 +43,10 @@ const keptAlive = 30 * time.Second
 
 // settle makes zones and clients.
 func (s *Simulation) settle() {
-	seat := contender.Seat{}
+	seat := strategy.Client{}
 	for i := range s.sc.Clients {
 		c := &s.sc.Clients[i]
-		seat.Clients = append(seat.Clients, contender.ZoneCount{Zone: c.Zone, Count: c.Count})
+		seat.Clients = append(seat.Clients, strategy.ZoneCount{Zone: c.Zone, Count: c.Count})
 		h := home{Zone: c.Zone}
 		for j := range s.sc.World.Nodes {
 			if n := &s.sc.World.Nodes[j]; n.Zone == c.Zone && n.Ready && !n.ControlPlane {
@@ -61,7 +61,7 @@ func (s *Simulation) settle() {
 }
 
 // newClient makes the client that sends these requests.
-func (s *Simulation) newClient(a *Arrivals, seat contender.Seat) client {
+func (s *Simulation) newClient(a *Arrivals, seat strategy.Client) client {
 	of, seed, number := &s.zones[a.Row], s.options.Seed, len(s.clients)
 	c := client{
 		zone:     a.Row,
@@ -74,8 +74,8 @@ func (s *Simulation) newClient(a *Arrivals, seat contender.Seat) client {
 	}
 	seat.Zone, seat.Rotate = of.Zone, uint64(number) //nolint:gosec // an index.
 	c.pool = pick.NewPool(pick.Options{
-		Zone: of.Zone, Random: generator(seed, ofPool, number).Uint64, Strategy: s.options.Contender.Strategy(seat),
-		Config: s.options.Contender.Pool, Rotate: seat.Rotate, Parallel: 1,
+		Zone: of.Zone, Random: generator(seed, ofPool, number).Uint64, Strategy: s.options.Strategy.New(seat),
+		Config: s.options.Strategy.Pool, Rotate: seat.Rotate, Parallel: 1,
 	})
 	early := rand.New(generator(seed, ofDiscovery, number)) //nolint:gosec // not for secrets.
 	c.late = 2*early.Float64() - 1
@@ -204,10 +204,10 @@ func (s *Simulation) hear(slot uint32) {
 	s.exchanges.remove(slot)
 }
 
-// reconnect goes to another endpoint at once when a connection was refused, as far as the contender does that.
+// reconnect goes to another endpoint at once when a connection was refused, as far as the strategy does that.
 func (s *Simulation) reconnect(slot uint32) bool {
 	x := &s.exchanges.all[slot]
-	if !x.refused || int(x.again) >= s.options.Contender.Reconnects || s.now >= s.patience(x) {
+	if !x.refused || int(x.again) >= s.options.Strategy.Reconnects || s.now >= s.patience(x) {
 		return false
 	}
 	x.again++
@@ -311,7 +311,7 @@ func (s *Simulation) end(slot uint32, how ending) {
 // wake makes the client's pool tick again when it needs to.
 func (s *Simulation) wake(i uint32) {
 	c := &s.clients[i]
-	if c.ticking || s.options.Contender.Blind && !s.traced(i) || !c.pool.Active(s.now) {
+	if c.ticking || s.options.Strategy.Blind && !s.traced(i) || !c.pool.Active(s.now) {
 		return
 	}
 	c.ticking = true

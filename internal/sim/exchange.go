@@ -40,7 +40,7 @@ type exchange struct {
 	due    time.Duration
 	work   time.Duration // what it takes a worker of usual speed
 	hold   time.Duration // of polls and streams
-	luck   uint64        // all other chance of the request comes from here, so that it is the same with every contender
+	luck   uint64        // all other chance of the request comes from here, so that it is the same with every strategy
 	cost   float64       // of all attempts so far
 	client int32
 	form   form

@@ -60,7 +60,7 @@ func (s *Simulation) befall(id int, st *scenario.Step) {
 
 // drain lets clients that follow drains hear of one, as late as of anything else.
 func (s *Simulation) drain(number int) {
-	if !s.options.Contender.Drains {
+	if !s.options.Strategy.Drains {
 		return
 	}
 	d := &s.sc.Discovery

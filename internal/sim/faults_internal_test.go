@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 func TestAPodThatWaitedForANodeHasTheFaultsOfItsZone(t *testing.T) {
@@ -29,11 +29,11 @@ length 40s
 	if err != nil {
 		t.Fatal(err)
 	}
-	weir, err := contender.Named("weir")
+	weir, err := strategy.Named("weir")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{Scenario: sc, Contender: &weir, Seed: 1})
+	s, err := New(Options{Scenario: sc, Strategy: &weir, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // sumUp makes the result of a run all of whose requests are over.
 func (s *Simulation) sumUp() *Result {
 	result := s.recorder.sumUp()
-	result.Contender, result.Seed = s.options.Contender.Name, s.options.Seed
+	result.Strategy, result.Seed = s.options.Strategy.Name, s.options.Seed
 	result.Events, result.Digest = s.events, uint64(s.digest)
 	for id := range s.servers {
 		v := &s.servers[id]

@@ -54,15 +54,15 @@ func (s *Simulation) survey() bool {
 	}
 	k.service = snapshot.Services[0]
 	service := *k.service
-	service.Mode = s.options.Contender.Mode
+	service.Mode = s.options.Strategy.Mode
 	input := plan.InputOf(&snapshot, plan.SurveyNodes(snapshot.Nodes), &service, s.port.family)
 	input.Previous = k.plan
 	p := plan.Compute(input)
 	k.plan = &p
 	l := lesson{seats: make(map[seat]*aimed)}
 	options := aim.Options{
-		Costs: snapshot.Costs, Regions: snapshot.Regions(), Settings: s.options.Contender.Settings,
-		KeepsHome: s.options.Contender.KeepsHome, Mode: service.Mode,
+		Costs: snapshot.Costs, Regions: snapshot.Regions(), Settings: s.options.Strategy.Settings,
+		KeepsHome: s.options.Strategy.KeepsHome, Mode: service.Mode,
 	}
 	for i := range s.clients {
 		at := s.seatOf(&s.clients[i])
@@ -80,7 +80,7 @@ func (s *Simulation) survey() bool {
 func (s *Simulation) seatOf(c *client) seat {
 	at := seat{zone: s.zones[c.zone].Zone, node: c.node}
 	nodes := s.zones[c.zone].nodes
-	if s.options.Contender.Mode != topology.ModePreferSameNode &&
+	if s.options.Strategy.Mode != topology.ModePreferSameNode &&
 		s.knowledge.service.InternalPolicy != topology.PolicyLocal && len(nodes) > 0 {
 		at.node = nodes[0]
 	}
@@ -113,7 +113,7 @@ func (s *Simulation) learn(i uint32, number int) {
 	a := k.all[number].seats[s.seatOf(c)]
 	if a.checks != k.checks {
 		a.checks = k.checks
-		a.prepared = pick.Prepare(s.options.Contender.Pool, s.healthy(a.targets))
+		a.prepared = pick.Prepare(s.options.Strategy.Pool, s.healthy(a.targets))
 	}
 	c.pool.Apply(s.now, a.prepared)
 	s.wake(i)
@@ -140,8 +140,8 @@ func (s *Simulation) examine(id int) {
 	}
 	v.dead = dead
 	v.state++
-	if s.options.Contender.Checks > 0 {
-		s.agenda.add(s.now+s.options.Contender.Checks, evCheck, uint32(id), v.state) //nolint:gosec // an index.
+	if s.options.Strategy.Checks > 0 {
+		s.agenda.add(s.now+s.options.Strategy.Checks, evCheck, uint32(id), v.state) //nolint:gosec // an index.
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/test/scenarios"
 )
 
@@ -31,10 +31,10 @@ func story(tb testing.TB, name string) *scenario.Scenario {
 	return sc
 }
 
-// named gives a contender as users have it.
-func named(tb testing.TB, name string) *contender.Contender {
+// named gives a strategy as users have it.
+func named(tb testing.TB, name string) *strategy.Strategy {
 	tb.Helper()
-	c, err := contender.Named(name)
+	c, err := strategy.Named(name)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // Observation is a run that was not simulated: the scenario was played on sockets, and this was noted.
 type Observation struct {
 	Scenario  *scenario.Scenario
-	Contender string
+	Strategy  string
 	Seed      uint64
 	Requests  []Observed // in any order
 	Work      []Work     // in any order
@@ -52,7 +52,7 @@ func (o *Observation) Result() *Result {
 		r.second(now, len(o.Endpoints))
 	}
 	result := r.sumUp()
-	result.Contender, result.Seed = o.Contender, o.Seed
+	result.Strategy, result.Seed = o.Strategy, o.Seed
 	result.Endpoints = o.loads(r)
 	for i := range result.Endpoints {
 		result.PeakLoad = max(result.PeakLoad, result.Endpoints[i].Peak)

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // watched is a short scenario of two zones, in which the first one's traffic grows.
@@ -38,10 +38,10 @@ func watched(t *testing.T) *scenario.Scenario {
 	}
 }
 
-func random() *contender.Contender {
-	return &contender.Contender{
+func random() *strategy.Strategy {
+	return &strategy.Strategy{
 		Name: "random", Mode: topology.ModeDisabled, KeepsHome: true,
-		Strategy: func(contender.Seat) overflow.Strategy {
+		New: func(strategy.Client) overflow.Strategy {
 			s, err := overflow.New("Random", overflow.Config{})
 			if err != nil {
 				panic(err)
@@ -53,7 +53,7 @@ func random() *contender.Contender {
 
 func TestArrivalsAreTheRequestsThatASimulationSends(t *testing.T) {
 	sc := watched(t)
-	simulated, err := sim.Run(sim.Options{Scenario: sc, Contender: random(), Seed: 5})
+	simulated, err := sim.Run(sim.Options{Scenario: sc, Strategy: random(), Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestPeakIsTheHighestRateOfAllTogether(t *testing.T) {
 
 func TestAnObservationIsSummedUpAsASimulationIs(t *testing.T) {
 	sc := watched(t)
-	o := sim.Observation{Scenario: sc, Contender: "real", Seed: 9, Endpoints: []sim.Endpoint{{Zone: "a"}, {Zone: "b"}}}
+	o := sim.Observation{Scenario: sc, Strategy: "real", Seed: 9, Endpoints: []sim.Endpoint{{Zone: "a"}, {Zone: "b"}}}
 	// Ten requests a second, one of which crosses and one fails under stress; the order does not matter.
 	for i := 159; i >= 0; i-- {
 		due := time.Duration(i) * 100 * time.Millisecond
@@ -123,8 +123,8 @@ func TestAnObservationIsSummedUpAsASimulationIs(t *testing.T) {
 	}
 	r := o.Result()
 	w := r.Window
-	if r.Contender != "real" || r.Seed != 9 || r.Requests != 160 || w.Requests != 30 {
-		t.Errorf("got %s, seed %d, %d requests, %d under stress", r.Contender, r.Seed, r.Requests, w.Requests)
+	if r.Strategy != "real" || r.Seed != 9 || r.Requests != 160 || w.Requests != 30 {
+		t.Errorf("got %s, seed %d, %d requests, %d under stress", r.Strategy, r.Seed, r.Requests, w.Requests)
 	}
 	if !same(w.InZone, 0.9) || !same(w.Success, 0.9) || !same(w.Cost, 0.1) || !same(w.Rate, 10) || w.P99 < 990*time.Millisecond {
 		t.Errorf("under stress %+v", w)

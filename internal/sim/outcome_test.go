@@ -58,7 +58,7 @@ func TestEachRequestEndsOnceWhateverHappens(t *testing.T) {
 // balancesOut plays a scenario and looks for requests that were lost or counted twice.
 func balancesOut(t *testing.T, sc *scenario.Scenario, strategy string) {
 	t.Helper()
-	s, err := sim.New(sim.Options{Scenario: sc, Contender: balance(t, strategy), Seed: 3})
+	s, err := sim.New(sim.Options{Scenario: sc, Strategy: balance(t, strategy), Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestAttemptsTimeOutBeforeRequests(t *testing.T) {
 	}
 }
 
-func TestContendersGetTheSameRequests(t *testing.T) {
+func TestStrategiesGetTheSameRequests(t *testing.T) {
 	t.Parallel()
 	sc := brownout(t)
 	a, b := run(t, sc, balance(t, "Static"), 7), run(t, sc, balance(t, "Random"), 7)

@@ -7,12 +7,12 @@ import (
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // tiered is weir with a policy: what zone a's clients do not keep at home goes to b before it goes to c, which is cheaper.
-func tiered(tb testing.TB) *contender.Contender {
+func tiered(tb testing.TB) *strategy.Strategy {
 	tb.Helper()
 	c := named(tb, "weir")
 	only := func(zone topology.Zone) policy.Failover {
@@ -29,10 +29,10 @@ func tiered(tb testing.TB) *contender.Contender {
 type landed map[topology.Zone]float64
 
 // land plays a scenario up to the end of its stress.
-func land(t *testing.T, sc *scenario.Scenario, c *contender.Contender) (landed, *sim.Result) {
+func land(t *testing.T, sc *scenario.Scenario, c *strategy.Strategy) (landed, *sim.Result) {
 	t.Helper()
 	sc.Length = sc.Stress.To
-	s, err := sim.New(sim.Options{Scenario: sc, Contender: c, Seed: 1})
+	s, err := sim.New(sim.Options{Scenario: sc, Strategy: c, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func TestNumberInTheSystemIsRateTimesTime(t *testing.T) {
 	t.Parallel()
 	sc := station(t, 2, 0.6, scenario.Distribution{Kind: scenario.Exponential, Mean: 10 * time.Millisecond})
 	sc.Length = 200 * time.Second
-	s, err := sim.New(sim.Options{Scenario: sc, Contender: balance(t, "Random"), Seed: 1})
+	s, err := sim.New(sim.Options{Scenario: sc, Strategy: balance(t, "Random"), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import "math/rand/v2"
 type actor uint64
 
 const (
-	ofArrivals  actor = iota + 1 // a client's requests: when, and how much work; the same with every contender
+	ofArrivals  actor = iota + 1 // a client's requests: when, and how much work; the same with every strategy
 	ofPool                       // a client's choices
 	ofWays                       // a client's network and pauses
 	ofDiscovery                  // when a client learns

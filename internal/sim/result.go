@@ -8,11 +8,11 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// Result is one run: one scenario, one contender, one seed.
+// Result is one run: one scenario, one strategy, one seed.
 type Result struct {
-	Scenario  string
-	Contender string
-	Seed      uint64
+	Scenario string
+	Strategy string
+	Seed     uint64
 
 	Window   Figures // all clients while the stress is on
 	Affected Figures // the clients of Scenario.Affected in that time

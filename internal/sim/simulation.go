@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/pick"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/fleet"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // Options say what to play.
 type Options struct {
-	Scenario  *scenario.Scenario
-	Contender *contender.Contender
-	Seed      uint64
-	Trace     *Trace // nil: none
+	Scenario *scenario.Scenario
+	Strategy *strategy.Strategy
+	Seed     uint64
+	Trace    *Trace // nil: none
 }
 
 // Trace looks at one client's pool.
@@ -81,8 +81,8 @@ func Run(o Options) (*Result, error) {
 //
 // Errors: a scenario that cannot be played; those that Parse made can.
 func New(o Options) (*Simulation, error) {
-	if o.Scenario == nil || o.Contender == nil {
-		return nil, errors.New("a simulation needs a scenario and a contender")
+	if o.Scenario == nil || o.Strategy == nil {
+		return nil, errors.New("a simulation needs a scenario and a strategy")
 	}
 	sc := o.Scenario
 	if err := playable(sc); err != nil {

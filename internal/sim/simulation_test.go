@@ -10,8 +10,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // world reads a snapshot.
@@ -50,8 +50,8 @@ func usual(tb testing.TB) *scenario.Scenario {
 	return sc
 }
 
-// balance gives the contender of that name; the overflow strategy is of the same name.
-func balance(tb testing.TB, name string) *contender.Contender {
+// balance gives the strategy of that name; the overflow strategy is of the same name.
+func balance(tb testing.TB, name string) *strategy.Strategy {
 	tb.Helper()
 	if _, err := overflow.New(name, overflow.Config{}); err != nil {
 		tb.Fatal(err)
@@ -60,9 +60,9 @@ func balance(tb testing.TB, name string) *contender.Contender {
 	if name == "Random" {
 		mode = topology.ModeDisabled
 	}
-	return &contender.Contender{
+	return &strategy.Strategy{
 		Name: name, Mode: mode, KeepsHome: overflow.KeepsHome(name), Drains: name == "Weir",
-		Strategy: func(at contender.Seat) overflow.Strategy {
+		New: func(at strategy.Client) overflow.Strategy {
 			s, err := overflow.New(name, overflow.Config{Rotate: at.Rotate})
 			if err != nil {
 				panic(err)
@@ -72,9 +72,9 @@ func balance(tb testing.TB, name string) *contender.Contender {
 	}
 }
 
-func run(tb testing.TB, sc *scenario.Scenario, c *contender.Contender, seed uint64) *sim.Result {
+func run(tb testing.TB, sc *scenario.Scenario, c *strategy.Strategy, seed uint64) *sim.Result {
 	tb.Helper()
-	r, err := sim.Run(sim.Options{Scenario: sc, Contender: c, Seed: seed})
+	r, err := sim.Run(sim.Options{Scenario: sc, Strategy: c, Seed: seed})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestHealthChecksMoveTrafficBeforeTheAPI(t *testing.T) {
 	sc := under(t, scenario.Step{Verb: scenario.Hang})
 	c := balance(t, "Weir")
 	c.Checks = 5 * time.Second
-	c.Strategy = balance(t, "Random").Strategy // shares by ready endpoints, without a reaction of its own
+	c.New = balance(t, "Random").New // shares by ready endpoints, without a reaction of its own
 	c.Pool.Health.Failures = -1
 	r := run(t, sc, c, 1)
 	before, after := r.Line[27].Zones[0], r.Line[35].Zones[0]
@@ -141,7 +141,7 @@ func TestTheTraceSeesEveryTick(t *testing.T) {
 	seen, states := 0, map[string]bool{}
 	last := time.Duration(-1)
 	_, err := sim.Run(sim.Options{
-		Scenario: sc, Contender: balance(t, "Weir"), Seed: 1,
+		Scenario: sc, Strategy: balance(t, "Weir"), Seed: 1,
 		Trace: &sim.Trace{Client: 0, Tick: func(now time.Duration, s pick.Status) {
 			if last >= 0 && now-last != 100*time.Millisecond {
 				t.Errorf("a tick at %v comes after one at %v", now, last)
@@ -172,7 +172,7 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 	} {
 		sc := usual(t)
 		spoil(sc)
-		if _, err := sim.New(sim.Options{Scenario: sc, Contender: balance(t, "Weir")}); err == nil {
+		if _, err := sim.New(sim.Options{Scenario: sc, Strategy: balance(t, "Weir")}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

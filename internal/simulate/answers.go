@@ -22,7 +22,7 @@ func AnswerTable(answers []Answer) Table {
 	return t
 }
 
-func (f Figures) cells() []string {
+func (f Summary) cells() []string {
 	if f.Requests == 0 {
 		return []string{"-", "-", "-", fmt.Sprintf("%.2f", f.PeakLoad), money(f.DollarsPerMonth)}
 	}
@@ -33,7 +33,7 @@ func (f Figures) cells() []string {
 
 // money writes dollars, with cents where they matter.
 func money(dollars float64) string {
-	const whole = 100 // dollars from which nobody counts cents
+	const whole = 100 // dollars from which cents do not matter
 	if dollars >= whole {
 		return fmt.Sprintf("%.0f", dollars)
 	}

@@ -6,17 +6,17 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // TodayName is the strategy that Today makes.
 const TodayName = "today"
 
-// Today is how a service of that mode is balanced without anybody's help: by kube-proxy, which follows the hints of the
+// Today is how a service of that mode is balanced without weir: by kube-proxy, which follows the hints of the
 // mode and nothing else.
-func Today(mode topology.Mode) (contender.Contender, error) {
+func Today(mode topology.Mode) (strategy.Strategy, error) {
 	name := "static-same-zone"
 	switch mode {
 	case topology.ModeAuto:
@@ -27,7 +27,7 @@ func Today(mode topology.Mode) (contender.Contender, error) {
 		name = "random"
 	case topology.ModePreferSameZone, topology.ModePreferClose, topology.ModePreferSameNode:
 	}
-	c, err := contender.Named(name)
+	c, err := strategy.Named(name)
 	if err != nil {
 		return c, err
 	}
@@ -39,7 +39,7 @@ func Today(mode topology.Mode) (contender.Contender, error) {
 }
 
 // inMode gives c for a service with another mode.
-func inMode(c *contender.Contender, mode topology.Mode) (contender.Contender, error) {
+func inMode(c *strategy.Strategy, mode topology.Mode) (strategy.Strategy, error) {
 	if c.Name == TodayName {
 		return Today(mode)
 	}
@@ -48,8 +48,8 @@ func inMode(c *contender.Contender, mode topology.Mode) (contender.Contender, er
 	return other, nil
 }
 
-// Figures are what a service's operator wants to know, means over all seeds.
-type Figures struct {
+// Summary is what a service's operator wants to know, means over all seeds.
+type Summary struct {
 	Requests float64 `json:"requests"` // that count; 0: the next three say nothing, and are 0
 
 	InZone  float64 `json:"inZone"`          // fraction of the requests
@@ -60,8 +60,8 @@ type Figures struct {
 	DollarsPerMonth float64 `json:"dollarsPerMonth"` // of bytes that cross zones, 730 hours
 }
 
-func figuresOf(results []*sim.Result) Figures {
-	var f Figures
+func summaryOf(results []*sim.Result) Summary {
+	var f Summary
 	n, known := float64(len(results)), 0.0
 	for _, r := range results {
 		f.PeakLoad += r.PeakLoad / n
@@ -86,16 +86,16 @@ type Answer struct {
 	Question string  `json:"question"`
 	Title    string  `json:"title"`
 	Strategy string  `json:"strategy"`
-	Before   Figures `json:"before"` // as it is now
-	After    Figures `json:"after"`
+	Before   Summary `json:"before"` // as it is now
+	After    Summary `json:"after"`
 }
 
 // Inquiry is what Ask is to find out.
 type Inquiry struct {
 	Base       *scenario.Scenario // the service as it is
 	Questions  []Question
-	Strategies []contender.Contender
-	Run        Options // what is not above; its Scenarios and Contenders are ignored
+	Strategies []strategy.Strategy
+	Run        Options // what is not above; its Scenarios and Strategies are ignored
 }
 
 // Ask answers all questions with all strategies. The answers are in the order of the questions, for each in that of the
@@ -122,7 +122,7 @@ func Ask(ctx context.Context, in Inquiry) ([]Answer, error) {
 		for s := range in.Strategies {
 			answers = append(answers, Answer{
 				Question: in.Questions[q].Name, Title: in.Questions[q].Title, Strategy: in.Strategies[s].Title,
-				Before: figuresOf(of(0, s)), After: figuresOf(of(q+1, s)),
+				Before: summaryOf(of(0, s)), After: summaryOf(of(q+1, s)),
 			})
 		}
 	}
@@ -133,7 +133,7 @@ func Ask(ctx context.Context, in Inquiry) ([]Answer, error) {
 func (in *Inquiry) jobs() ([]Job, error) {
 	var jobs []Job
 	for i := range in.Strategies {
-		jobs = append(jobs, Job{Scenario: in.Base, Contender: &in.Strategies[i]})
+		jobs = append(jobs, Job{Scenario: in.Base, Strategy: &in.Strategies[i]})
 	}
 	for i := range in.Questions {
 		q := &in.Questions[i]
@@ -147,7 +147,7 @@ func (in *Inquiry) jobs() ([]Job, error) {
 				}
 				c = other
 			}
-			jobs = append(jobs, Job{Scenario: sc, Contender: &c})
+			jobs = append(jobs, Job{Scenario: sc, Strategy: &c})
 		}
 	}
 	return jobs, nil

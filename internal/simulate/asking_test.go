@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
@@ -22,7 +22,7 @@ func (telling) Step(time.Duration) {}
 
 func (r telling) Result() *sim.Result {
 	figures := sim.Figures{Requests: 60, Success: 1, InZone: 0.5, P99: 30 * time.Millisecond, Dollars: 2}
-	if r.job.Contender.Mode == topology.ModePreferSameZone {
+	if r.job.Strategy.Mode == topology.ModePreferSameZone {
 		figures.InZone = 1
 	}
 	if len(r.job.Scenario.Steps) > 0 {
@@ -41,7 +41,7 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weir, err := contender.Named("weir")
+	weir, err := strategy.Named("weir")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 	}
 	answers, err := simulate.Ask(t.Context(), simulate.Inquiry{
 		Base: base, Questions: []simulate.Question{simulate.AskMode(topology.ModePreferSameZone), loss, more},
-		Strategies: []contender.Contender{today, weir},
+		Strategies: []strategy.Strategy{today, weir},
 		Run: simulate.Options{Seeds: 3, First: 1, Start: func(j simulate.Job) (simulate.Simulation, error) {
 			return telling{j}, nil
 		}},
@@ -63,7 +63,7 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := simulate.Figures{Requests: 60, InZone: 0.5, Success: 1, P99: 32, PeakLoad: 6, DollarsPerMonth: 1460}
+	now := simulate.Summary{Requests: 60, InZone: 0.5, Success: 1, P99: 32, PeakLoad: 6, DollarsPerMonth: 1460}
 	inZone, lost, scaled := now, now, now
 	inZone.InZone, lost.Success, scaled.PeakLoad = 1, 0.75, 8
 	var want []simulate.Answer
@@ -113,17 +113,17 @@ func TestARunWithoutRequestsSaysNothingOfThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weir, err := contender.Named("weir")
+	weir, err := strategy.Named("weir")
 	if err != nil {
 		t.Fatal(err)
 	}
 	answers, err := simulate.Ask(t.Context(), simulate.Inquiry{
-		Base: base, Questions: []simulate.Question{none}, Strategies: []contender.Contender{weir}, Run: simulate.Options{Seeds: 2},
+		Base: base, Questions: []simulate.Question{none}, Strategies: []strategy.Strategy{weir}, Run: simulate.Options{Seeds: 2},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := answers[0].After; got != (simulate.Figures{}) || answers[0].Before.Requests < 1000 || answers[0].Before.InZone < 0.9 {
+	if got := answers[0].After; got != (simulate.Summary{}) || answers[0].Before.Requests < 1000 || answers[0].Before.InZone < 0.9 {
 		t.Errorf("before %+v, after %+v", answers[0].Before, got)
 	}
 	row := simulate.AnswerTable(answers).Rows[1]
@@ -144,7 +144,7 @@ func TestTodayIsKubeProxyInEachMode(t *testing.T) {
 		if mode == topology.ModeUnset {
 			want = topology.ModeDisabled
 		}
-		if c.Name != simulate.TodayName || c.Mode != want || !c.KeepsHome || c.Strategy == nil {
+		if c.Name != simulate.TodayName || c.Mode != want || !c.KeepsHome || c.New == nil {
 			t.Errorf("mode %q: %s, %s, keeps home %v", mode, c.Name, c.Mode, c.KeepsHome)
 		}
 	}
@@ -161,7 +161,7 @@ func TestRealRunsAnswerWhatALostZoneDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weir, err := contender.Named("weir")
+	weir, err := strategy.Named("weir")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestRealRunsAnswerWhatALostZoneDoes(t *testing.T) {
 	}
 	answers, err := simulate.Ask(t.Context(), simulate.Inquiry{
 		Base: base, Questions: []simulate.Question{loss, simulate.AskMode(topology.ModeDisabled)},
-		Strategies: []contender.Contender{today, weir}, Run: simulate.Options{First: 1},
+		Strategies: []strategy.Strategy{today, weir}, Run: simulate.Options{First: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -199,12 +199,12 @@ func TestAnInquiryWithoutQuestionsOrInACancelledContextFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	weir, err := contender.Named("weir")
+	weir, err := strategy.Named("weir")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = simulate.Ask(ctx, simulate.Inquiry{
-		Base: base, Questions: []simulate.Question{simulate.AskMode(topology.ModeAuto)}, Strategies: []contender.Contender{weir},
+		Base: base, Questions: []simulate.Question{simulate.AskMode(topology.ModeAuto)}, Strategies: []strategy.Strategy{weir},
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)

@@ -35,7 +35,7 @@ const (
 	DefaultClients     = 8
 )
 
-// The course of a scenario that was built: warm-up, calm, then what is asked about, and its end.
+// The times of a scenario that was built: warm-up, calm, then what is asked about, and its end.
 const (
 	askedFrom   = 30 * time.Second
 	askedTo     = 90 * time.Second

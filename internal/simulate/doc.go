@@ -1,5 +1,5 @@
-// Package simulate runs comparisons: every scenario with every contender and several seeds, on all cores. It also makes
-// scenarios of real services, to ask what would happen if, and varies the constants of weir's law.
+// Package simulate runs comparisons: every scenario with every strategy and several seeds, on all cores. It also makes
+// scenarios of real services, to ask what would happen if.
 //
 // It promises the same results in the same order however many runs are made at once, and an early end when its context
 // ends. What happens in a run is package sim's; which of two numbers is better is package score's.

@@ -15,7 +15,7 @@ type Progress struct {
 
 // meter adds up what all runs have done. Safe for concurrent use.
 type meter struct {
-	tell  func(Progress) // nil: nobody
+	tell  func(Progress) // nil: not told
 	total float64
 	begun time.Time
 
@@ -42,11 +42,11 @@ func (j Job) weight() float64 {
 	return rate + quiet
 }
 
-// add counts a stretch of simulated time of j.
-func (m *meter) add(j Job, stretch time.Duration) {
+// add counts simulated time of j.
+func (m *meter) add(j Job, simulated time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.done += j.weight() * stretch.Seconds()
+	m.done += j.weight() * simulated.Seconds()
 	m.report()
 }
 

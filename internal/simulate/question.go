@@ -79,8 +79,8 @@ func AskTraffic(base *scenario.Scenario, zone topology.Zone, factor float64) (Qu
 		return Question{}, fmt.Errorf("traffic of zone %s: it has no clients; there are some in %s", zone, joined(zones))
 	}
 	return Question{
-		Name:  fmt.Sprintf("traffic-%s-x%s", zone, round(factor)),
-		Title: fmt.Sprintf("traffic of %s × %s", inWords(zone), round(factor)),
+		Name:  fmt.Sprintf("traffic-%s-x%s", zone, exact(factor)),
+		Title: fmt.Sprintf("traffic of %s × %s", inWords(zone), exact(factor)),
 		change: func(sc *scenario.Scenario) {
 			sc.Affected = affected(sc, zone)
 			sc.Steps = []scenario.Step{{

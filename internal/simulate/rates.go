@@ -21,7 +21,7 @@ type ZoneRate struct {
 	Rate float64
 }
 
-// maxRate bounds what is simulated: more would take hours and memory that nobody has.
+// maxRate bounds what is simulated: more would take hours, and more memory than machines have.
 const maxRate = 1e6
 
 // ParseRates reads a number of requests per second, 2000, or one for each zone, a:1200,b:400,c:400.

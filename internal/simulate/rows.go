@@ -20,14 +20,14 @@ func AnswerRows(answers []Answer) Table {
 	return t
 }
 
-// figure is one of Figures, by its name in JSON.
-type figure struct {
+// measure is one of Summary, by its name in JSON.
+type measure struct {
 	key   string
 	value float64
 }
 
-func (f Figures) named() []figure {
-	return []figure{
+func (f Summary) named() []measure {
+	return []measure{
 		{"inZone", f.InZone},
 		{"success", f.Success},
 		{"p99Milliseconds", f.P99},
@@ -35,20 +35,6 @@ func (f Figures) named() []figure {
 		{"dollarsPerMonth", f.DollarsPerMonth},
 		{"requests", f.Requests},
 	}
-}
-
-// Rows lists the sensitivity, a row for each value of each constant; the first is of the constants as they are.
-func (s *Sensitivity) Rows() Table {
-	t := Table{Columns: []string{"constant", "change", "value", "bad", "calmCross", "dollars"}}
-	add := func(constant, change, value string, to Score) {
-		t.Rows = append(t.Rows, []string{constant, change, value, exact(to.Bad), exact(to.CalmCross), exact(to.Dollars)})
-	}
-	add("", "none", "", s.Score)
-	for _, c := range s.Constants {
-		add(c.Constant, "half", c.Half.Value, c.Half.Score)
-		add(c.Constant, "double", c.Double.Value, c.Double.Score)
-	}
-	return t
 }
 
 // TraceRows lists a trace, a row for each group of endpoints at each moment.

@@ -10,20 +10,20 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
 // Job is one run: a scenario, a way to balance, and the seed of all randomness.
 type Job struct {
-	Scenario  *scenario.Scenario
-	Contender *contender.Contender
-	Seed      uint64
+	Scenario *scenario.Scenario
+	Strategy *strategy.Strategy
+	Seed     uint64
 }
 
 // String names the job in errors.
 func (j Job) String() string {
-	return fmt.Sprintf("scenario %s, strategy %s, seed %d", j.Scenario.Name, j.Contender.Name, j.Seed)
+	return fmt.Sprintf("scenario %s, strategy %s, seed %d", j.Scenario.Name, j.Strategy.Name, j.Seed)
 }
 
 // Simulation is a run under way, as sim.New makes it. One goroutine at a time.
@@ -35,12 +35,12 @@ type Simulation interface {
 // Options say what is to be run.
 type Options struct {
 	Scenarios  []*scenario.Scenario
-	Contenders []contender.Contender
-	Seeds      int    // runs of each scenario with each contender; 0: 1
+	Strategies []strategy.Strategy
+	Seeds      int    // runs of each scenario with each strategy; 0: 1
 	First      uint64 // seed of the first of them; the next has the next number
 	Parallel   int    // runs at once; 0: as many as there are cores for this process
 
-	// Progress is told how far the work is; one call at a time, often. Nil: nobody wants to know.
+	// Progress is told how far the work is; one call at a time, often. Nil: not told.
 	Progress func(Progress)
 	// Start begins a run. Nil: sim.New.
 	Start func(Job) (Simulation, error)
@@ -48,20 +48,20 @@ type Options struct {
 
 // Outcome is the results of all runs.
 type Outcome struct {
-	// Results are in the order of the scenarios, within one in the order of the contenders, within one by seed.
+	// Results are in the order of the scenarios, within one in the order of the strategies, within one by seed.
 	Results []*sim.Result
 
-	contenders, seeds int
+	strategies, seeds int
 }
 
-// Of gives the results of a scenario with a contender, by seed; both count from 0 in the order of the Options.
-func (o *Outcome) Of(scenario, contender int) []*sim.Result {
-	first := (scenario*o.contenders + contender) * o.seeds
+// Of gives the results of a scenario with a strategy, by seed; both count from 0 in the order of the Options.
+func (o *Outcome) Of(scenario, strategy int) []*sim.Result {
+	first := (scenario*o.strategies + strategy) * o.seeds
 	return o.Results[first : first+o.seeds]
 }
 
-// stretch is how much simulated time passes between two looks at the context: some milliseconds of a core.
-const stretch = time.Second
+// slice is how much simulated time passes between two checks of the context: some milliseconds of a core.
+const slice = time.Second
 
 // Run makes all runs, several at once.
 //
@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{Results: results, contenders: len(o.Contenders), seeds: o.Seeds}, nil
+	return &Outcome{Results: results, strategies: len(o.Strategies), seeds: o.Seeds}, nil
 }
 
 // run makes the runs of all jobs; the results are in the same order.
@@ -130,10 +130,10 @@ func (o Options) withDefaults() Options {
 
 // jobs lists what is to be run, but for the seeds, in the order of the results.
 func (o *Options) jobs() []Job {
-	jobs := make([]Job, 0, len(o.Scenarios)*len(o.Contenders))
+	jobs := make([]Job, 0, len(o.Scenarios)*len(o.Strategies))
 	for _, s := range o.Scenarios {
-		for i := range o.Contenders {
-			jobs = append(jobs, Job{Scenario: s, Contender: &o.Contenders[i]})
+		for i := range o.Strategies {
+			jobs = append(jobs, Job{Scenario: s, Strategy: &o.Strategies[i]})
 		}
 	}
 	return jobs
@@ -161,7 +161,7 @@ func (j Job) run(ctx context.Context, start func(Job) (Simulation, error), m *me
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		until := min(now+stretch, j.Scenario.Length)
+		until := min(now+slice, j.Scenario.Length)
 		s.Step(until)
 		m.add(j, until-now)
 		now = until

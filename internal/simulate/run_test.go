@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
@@ -30,7 +30,7 @@ func (f *fake) Step(until time.Duration) {
 }
 
 func (f *fake) Result() *sim.Result {
-	return &sim.Result{Scenario: f.job.Scenario.Name, Contender: f.job.Contender.Name, Seed: f.job.Seed}
+	return &sim.Result{Scenario: f.job.Scenario.Name, Strategy: f.job.Strategy.Name, Seed: f.job.Seed}
 }
 
 func options() simulate.Options {
@@ -41,7 +41,7 @@ func options() simulate.Options {
 		})
 	}
 	for _, name := range []string{"weir", "hazl", "random"} {
-		o.Contenders = append(o.Contenders, contender.Contender{Name: name})
+		o.Strategies = append(o.Strategies, strategy.Strategy{Name: name})
 	}
 	o.Start = func(j simulate.Job) (simulate.Simulation, error) { return &fake{job: j}, nil }
 	return o
@@ -65,13 +65,13 @@ func TestResultsAreInOrderHoweverManyRunsAreMadeAtOnce(t *testing.T) {
 		}
 		var got []string
 		for _, r := range out.Results {
-			got = append(got, fmt.Sprint(r.Scenario, " ", r.Contender, " ", r.Seed))
+			got = append(got, fmt.Sprint(r.Scenario, " ", r.Strategy, " ", r.Seed))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d at once (-want +got):\n%s", parallel, diff)
 		}
 		of := out.Of(1, 2)
-		if len(of) != 3 || of[0].Scenario != "spike" || of[0].Contender != "random" || of[0].Seed != 7 {
+		if len(of) != 3 || of[0].Scenario != "spike" || of[0].Strategy != "random" || of[0].Seed != 7 {
 			t.Errorf("results of spike with random: %+v", of)
 		}
 	}
@@ -87,7 +87,7 @@ func TestTheFirstRunThatFailsIsNamedAndTheOthersAreGivenUp(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		started++
-		if j.Contender.Name == "hazl" {
+		if j.Strategy.Name == "hazl" {
 			return nil, wrong
 		}
 		return &fake{job: j}, nil

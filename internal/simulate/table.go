@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/weir-lb/weir/internal/grid"
 )
 
 // Table is text in columns, for people and for other programs.
@@ -16,29 +17,16 @@ type Table struct {
 
 // Print writes the table with aligned columns: the first ones, left of them, to the left, and numbers to the right.
 func (t *Table) Print(w io.Writer, left int) error {
-	width := make([]int, len(t.Columns))
+	var g grid.Table
+	g.Gap, g.Right = 3, func(column int) bool { return column >= left }
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		cells := make([]grid.Cell, 0, len(row))
+		for _, cell := range row {
+			cells = append(cells, grid.Text(cell))
 		}
+		g.Add(cells...)
 	}
-	var b strings.Builder
-	for _, row := range append([][]string{t.Columns}, t.Rows...) {
-		var line strings.Builder
-		for i, cell := range row {
-			fill := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
-			if i > 0 {
-				line.WriteString("   ")
-			}
-			if i < left {
-				line.WriteString(cell + fill)
-			} else {
-				line.WriteString(fill + cell)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, strings.Join(g.Lines(0, grid.Painter{}), "\n")+"\n")
 	return err
 }
 

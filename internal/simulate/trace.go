@@ -89,7 +89,7 @@ func Trace(ctx context.Context, j Job, c Client) ([]Moment, error) {
 	}
 	start := func(j Job) (Simulation, error) {
 		return sim.New(sim.Options{
-			Scenario: j.Scenario, Contender: j.Contender, Seed: j.Seed, Trace: &sim.Trace{Client: index, Tick: tick},
+			Scenario: j.Scenario, Strategy: j.Strategy, Seed: j.Seed, Trace: &sim.Trace{Client: index, Tick: tick},
 		})
 	}
 	o := Options{Parallel: 1, Start: start}

@@ -12,16 +12,16 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/sim"
-	"github.com/weir-lb/weir/internal/sim/contender"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
+	"github.com/weir-lb/weir/internal/sim/strategy"
 	"github.com/weir-lb/weir/test/scenarios"
 )
 
-// play runs each contender on a scenario with as many seeds, contender by contender.
-func play(t *testing.T, sc *scenario.Scenario, contenders []contender.Contender, seeds int) []*sim.Result {
+// play runs each strategy on a scenario with as many seeds, strategy by strategy.
+func play(t *testing.T, sc *scenario.Scenario, strategies []strategy.Strategy, seeds int) []*sim.Result {
 	t.Helper()
-	results := make([]*sim.Result, len(contenders)*seeds)
+	results := make([]*sim.Result, len(strategies)*seeds)
 	errs := make([]error, len(results))
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var running sync.WaitGroup
@@ -30,7 +30,7 @@ func play(t *testing.T, sc *scenario.Scenario, contenders []contender.Contender,
 			places <- struct{}{}
 			defer func() { <-places }()
 			seed := uint64(i%seeds) + 1 //nolint:gosec // a small number.
-			results[i], errs[i] = sim.Run(sim.Options{Scenario: sc, Contender: &contenders[i/seeds], Seed: seed})
+			results[i], errs[i] = sim.Run(sim.Options{Scenario: sc, Strategy: &strategies[i/seeds], Seed: seed})
 		})
 	}
 	running.Wait()
@@ -42,14 +42,14 @@ func play(t *testing.T, sc *scenario.Scenario, contenders []contender.Contender,
 	return results
 }
 
-// TestResultsAreThoseOfTheGoldens runs each contender once. The digest is of everything that happened, in order.
+// TestResultsAreThoseOfTheGoldens runs each strategy once. The digest is of everything that happened, in order.
 func TestResultsAreThoseOfTheGoldens(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the goldens are of amd64, on which CI runs: other architectures round floating point in other places")
 	}
 	for _, name := range scenarios.Names() {
 		s := read(t, name)
-		got := table(play(t, s, contender.All(), 1))
+		got := table(play(t, s, strategy.All(), 1))
 		if *update {
 			rewrite(t, name, "results", got)
 			continue
@@ -69,7 +69,7 @@ func table(results []*sim.Result) string {
 			react = fmt.Sprintf("%.1f s", r.React.Seconds())
 		}
 		w := &r.Window
-		fmt.Fprintf(&b, "%-16s  %6.2f %%  %6.2f %%  %6.2f %%  %6.1f ms  %7s  %016x\n", r.Contender, 100*w.InZone, 100*w.Success,
+		fmt.Fprintf(&b, "%-16s  %6.2f %%  %6.2f %%  %6.2f %%  %6.1f ms  %7s  %016x\n", r.Strategy, 100*w.InZone, 100*w.Success,
 			100*w.Good, float64(w.P99)/float64(time.Millisecond), react, r.Digest)
 	}
 	return b.String()
@@ -79,11 +79,11 @@ func table(results []*sim.Result) string {
 // requests than Hazl, or answer later, beyond noise.
 func TestWeirIsNeverWorseThanHazl(t *testing.T) {
 	const seeds = 4
-	both := contender.With(overflow.Config{})
-	var contenders []contender.Contender
+	both := strategy.With(overflow.Config{})
+	var strategies []strategy.Strategy
 	for _, c := range both {
 		if c.Name == "weir" || c.Name == "hazl" {
-			contenders = append(contenders, c)
+			strategies = append(strategies, c)
 		}
 	}
 	var results []*sim.Result
@@ -91,7 +91,7 @@ func TestWeirIsNeverWorseThanHazl(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		s := read(t, name)
 		o.Scenarios = append(o.Scenarios, score.LabelOf(s))
-		results = append(results, play(t, s, contenders, seeds)...)
+		results = append(results, play(t, s, strategies, seeds)...)
 	}
 	board := score.Compare(results, o)
 	for measure, least := range map[string]int{"success": 4, "good": 8, "p99": 8} {

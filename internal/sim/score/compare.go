@@ -12,30 +12,32 @@ import (
 // Options say what a board has. The zero value takes everything there is a result of, by name.
 type Options struct {
 	Scenarios  []Label   // rows of results that are not named are left out
-	Contenders []Label   // likewise
+	Strategies []Label   // likewise
 	Measures   []Measure // nil: Measures()
 }
 
 // Compare makes a board of results: any number of them, in any order, nil ones left out. Of two results of the same
-// scenario, contender and seed only one counts: equal runs have equal results.
+// scenario, strategy and seed only one counts: equal runs have equal results.
 func Compare(results []*sim.Result, o Options) Board {
 	o = o.completed(results)
 	runs := gather(results, &o)
-	b := Board{Measures: o.Measures, Seeds: runs.seeds()}
+	b := Board{
+		Notice: notice, Confidence: confidence, Measures: o.Measures, Seeds: runs.seeds(), Tables: make([]Table, 0, len(o.Scenarios)),
+	}
 	fields := make([]field, 0, len(o.Scenarios))
 	for _, s := range o.Scenarios {
 		f := runs.field(s, &o)
 		t := f.table(&o)
 		t.Scenario, t.Title = s.Name, s.Title
 		for i := range t.Rows {
-			t.Rows[i].Spill = spill(runs[of{s.Name, o.Contenders[i].Name}], s.Affected)
+			t.Rows[i].Spill = spill(runs[of{s.Name, o.Strategies[i].Name}], s.Affected)
 		}
 		fields = append(fields, f)
 		b.Tables = append(b.Tables, t)
 	}
-	all, common := overall(fields, &o)
+	all, shared := overall(fields, &o)
 	b.Overall = all.table(&o)
-	b.Common, b.commonSeeds = len(common.fields), len(common.seeds)
+	b.Common, b.commonSeeds = len(shared.fields), len(shared.seeds)
 	b.Overall.Scenario, b.Overall.Title = "overall", "all scenarios"
 	return b
 }
@@ -58,8 +60,8 @@ func (o Options) completed(results []*sim.Result) Options {
 	if o.Scenarios == nil {
 		o.Scenarios = names(func(r *sim.Result) string { return r.Scenario })
 	}
-	if o.Contenders == nil {
-		o.Contenders = names(func(r *sim.Result) string { return r.Contender })
+	if o.Strategies == nil {
+		o.Strategies = names(func(r *sim.Result) string { return r.Strategy })
 	}
 	if o.Measures == nil {
 		o.Measures = Measures()
@@ -68,7 +70,7 @@ func (o Options) completed(results []*sim.Result) Options {
 }
 
 // of says what a run was of.
-type of struct{ scenario, contender string }
+type of struct{ scenario, strategy string }
 
 // runs are the results that count, each list by seed, each seed once.
 type runs map[of][]*sim.Result
@@ -79,10 +81,10 @@ func gather(results []*sim.Result, o *Options) runs {
 	}
 	found := make(runs)
 	for _, r := range results {
-		if r == nil || !has(o.Scenarios, r.Scenario) || !has(o.Contenders, r.Contender) {
+		if r == nil || !has(o.Scenarios, r.Scenario) || !has(o.Strategies, r.Strategy) {
 			continue
 		}
-		key := of{r.Scenario, r.Contender}
+		key := of{r.Scenario, r.Strategy}
 		at, twice := slices.BinarySearchFunc(found[key], r.Seed, func(r *sim.Result, seed uint64) int { return cmp.Compare(r.Seed, seed) })
 		if !twice {
 			found[key] = slices.Insert(found[key], at, r)
@@ -104,11 +106,11 @@ func (rs runs) seeds() int {
 
 // field is the numbers of one scenario.
 type field struct {
-	runs   []int      // of each contender
-	series [][]series // of each measure and contender
+	runs   []int      // of each strategy
+	series [][]series // of each measure and strategy
 }
 
-// series is one measure of one contender in one scenario.
+// series is one measure of one strategy in one scenario.
 type series struct {
 	points []point // by seed
 	known  int     // of asked
@@ -145,14 +147,14 @@ func (s *series) at(seed uint64) (point, bool) {
 
 // field reads the numbers of a scenario.
 func (rs runs) field(scenario Label, o *Options) field {
-	f := field{runs: make([]int, len(o.Contenders)), series: make([][]series, len(o.Measures))}
-	for c, l := range o.Contenders {
+	f := field{runs: make([]int, len(o.Strategies)), series: make([][]series, len(o.Measures))}
+	for c, l := range o.Strategies {
 		f.runs[c] = len(rs[of{scenario.Name, l.Name}])
 	}
 	for m := range o.Measures {
 		measure := &o.Measures[m]
-		f.series[m] = make([]series, len(o.Contenders))
-		for c, l := range o.Contenders {
+		f.series[m] = make([]series, len(o.Strategies))
+		for c, l := range o.Strategies {
 			for _, r := range rs[of{scenario.Name, l.Name}] {
 				value, ok := measure.read(r)
 				if ok || measure.Never != nil {
@@ -161,7 +163,7 @@ func (rs runs) field(scenario Label, o *Options) field {
 			}
 		}
 		if measure.Never != nil {
-			measure.settle(f.series[m], measure.Never(scenario))
+			measure.fillNever(f.series[m], measure.Never(scenario))
 		}
 	}
 	return f
@@ -177,8 +179,8 @@ func (m *Measure) read(r *sim.Result) (float64, bool) {
 	return value, true
 }
 
-// settle gives the points that never got there the worst number: never, or what is worse than that.
-func (m *Measure) settle(all []series, never float64) {
+// fillNever gives the points that never got there the worst number: never, or what is worse than that.
+func (m *Measure) fillNever(all []series, never float64) {
 	worse := math.Max
 	if m.Better == Higher {
 		worse = math.Min
@@ -201,14 +203,14 @@ func (m *Measure) settle(all []series, never float64) {
 
 // table judges the numbers.
 func (f *field) table(o *Options) Table {
-	t := Table{pairs: make(map[pair]Difference)}
-	for c, l := range o.Contenders {
-		row := Row{Contender: l.Name, Title: cmp.Or(l.Title, l.Name), Runs: f.runs[c], Cells: make([]Cell, len(o.Measures))}
+	t := Table{Rows: make([]Row, 0, len(o.Strategies)), pairs: make(map[pair]Difference)}
+	for c, l := range o.Strategies {
+		row := Row{Strategy: l.Name, Title: cmp.Or(l.Title, l.Name), Runs: f.runs[c], Cells: make(map[string]Cell, len(o.Measures))}
 		for m := range o.Measures {
-			row.Cells[m] = f.cell(m, c, &o.Measures[m])
-			for other := range o.Contenders {
+			row.Cells[o.Measures[m].Key] = f.cell(m, c, &o.Measures[m])
+			for other := range o.Strategies {
 				if other != c {
-					key := pair{l.Name, o.Contenders[other].Name, o.Measures[m].Key}
+					key := pair{l.Name, o.Strategies[other].Name, o.Measures[m].Key}
 					t.pairs[key] = o.Measures[m].difference(&f.series[m][c], &f.series[m][other])
 				}
 			}
@@ -239,35 +241,40 @@ func (f *field) cell(m, c int, measure *Measure) Cell {
 	return cell
 }
 
-// overall averages over the scenarios, seed by seed. Only what every contender ran counts that was run at all: means over
-// different scenarios would say nothing of the contenders, and means of different seeds nothing of the noise.
-func overall(fields []field, o *Options) (all field, common block) {
-	all = field{runs: make([]int, len(o.Contenders)), series: make([][]series, len(o.Measures))}
+// common is what every strategy ran that was run at all.
+type common struct {
+	fields []int
+	seeds  []uint64
+}
+
+// overall averages over the scenarios, seed by seed. Only what every strategy ran counts that was run at all: means over
+// different scenarios would say nothing of the strategies, and means of different seeds nothing of the noise.
+func overall(fields []field, o *Options) (all field, most common) {
+	all = field{runs: make([]int, len(o.Strategies)), series: make([][]series, len(o.Measures))}
 	for i := range fields {
 		for c, n := range fields[i].runs {
 			all.runs[c] += n
 		}
 	}
 	for m := range o.Measures {
-		all.series[m] = make([]series, len(o.Contenders))
-		seeds := make([][]uint64, len(fields))
+		all.series[m] = make([]series, len(o.Strategies))
+		var shared common
 		for i := range fields {
-			seeds[i] = complete(fields[i].series[m], all.runs)
+			shared.add(i, complete(fields[i].series[m], all.runs))
 		}
-		b := largest(seeds)
 		for c, n := range all.runs {
 			if n > 0 {
-				all.series[m][c] = b.average(fields, m, c)
+				all.series[m][c] = shared.average(fields, m, c)
 			}
 		}
-		if b.size() > common.size() {
-			common = b
+		if len(shared.fields)*len(shared.seeds) > len(most.fields)*len(most.seeds) {
+			most = shared
 		}
 	}
-	return all, common
+	return all, most
 }
 
-// complete gives the seeds with which every contender has a number that was run at all.
+// complete gives the seeds, sorted, with which every strategy has a number that was run at all.
 func complete(all []series, runs []int) []uint64 {
 	var seeds []uint64
 	first := true
@@ -289,46 +296,24 @@ func complete(all []series, runs []int) []uint64 {
 	return seeds
 }
 
-// block is scenarios and seeds all of which were run with each other.
-type block struct {
-	fields []int
-	seeds  []uint64
-}
-
-func (b *block) size() int { return len(b.fields) * len(b.seeds) }
-
-// largest finds the block of most runs, given the seeds of each scenario, sorted: an interrupted comparison may lack the
-// last seed of some scenarios, or some seeds of the last one.
-func largest(seeds [][]uint64) block {
-	var found block
-	for _, candidate := range seeds {
-		b := block{seeds: candidate}
-		for i, others := range seeds {
-			if includes(others, candidate) {
-				b.fields = append(b.fields, i)
-			}
-		}
-		if b.size() > found.size() {
-			found = b
-		}
+// add takes a scenario in, with the seeds that it shares with those before. One without any says nothing.
+func (s *common) add(i int, seeds []uint64) {
+	if len(seeds) == 0 {
+		return
 	}
-	return found
+	if len(s.fields) == 0 {
+		s.seeds = seeds
+	}
+	s.fields = append(s.fields, i)
+	s.seeds = slices.DeleteFunc(s.seeds, func(seed uint64) bool { return !slices.Contains(seeds, seed) })
 }
 
-// includes tells whether all of part are in sorted.
-func includes(sorted, part []uint64) bool {
-	return !slices.ContainsFunc(part, func(seed uint64) bool {
-		_, ok := slices.BinarySearch(sorted, seed)
-		return !ok
-	})
-}
-
-// average makes a contender's series of means over the block's scenarios.
-func (b *block) average(fields []field, m, c int) series {
+// average makes a strategy's series of means over the scenarios.
+func (s *common) average(fields []field, m, c int) series {
 	var all series
-	for _, seed := range b.seeds {
+	for _, seed := range s.seeds {
 		var values []float64
-		for _, i := range b.fields {
+		for _, i := range s.fields {
 			p, _ := fields[i].series[m][c].at(seed) // complete has seen it
 			values = append(values, p.value)
 			all.count(p)

@@ -2,7 +2,7 @@ package score
 
 import "math"
 
-// Verdict says how one contender stands to another in one measure.
+// Verdict says how one strategy stands to another in one measure.
 type Verdict int8
 
 // The verdicts.
@@ -13,7 +13,7 @@ const (
 	Worse
 )
 
-// Difference is one contender's number minus another's, seed by seed.
+// Difference is one strategy's number minus another's, seed by seed.
 type Difference struct {
 	Scenario string
 	Seeds    int     // that both have
@@ -54,7 +54,7 @@ func (m *Measure) difference(a, other *series) Difference {
 	return d
 }
 
-// Differences compares two contenders by the key of a measure: one difference for each scenario that both ran, in the
+// Differences compares two strategies by the key of a measure: one difference for each scenario that both ran, in the
 // order of Tables.
 func (b *Board) Differences(a, other, measure string) []Difference {
 	var all []Difference
@@ -67,7 +67,7 @@ func (b *Board) Differences(a, other, measure string) []Difference {
 	return all
 }
 
-// Versus counts the scenarios in which contender a is better than, worse than, and like the other beyond noise, by the key
+// Versus counts the scenarios in which strategy a is better than, worse than, and like the other beyond noise, by the key
 // of a measure. What cannot be compared (fewer than two seeds that both have) is in none of them.
 func (b *Board) Versus(a, other, measure string) (better, worse, alike int) {
 	for _, d := range b.Differences(a, other, measure) {

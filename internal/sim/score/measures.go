@@ -12,7 +12,7 @@ const (
 	leastShare = 0.001
 	// leastPart: two runs of a load test on the same machine differ by more than 2 %.
 	leastPart = 0.02
-	// leastMillis: nobody's latency objective has more digits.
+	// leastMillis: latency objectives have no more digits.
 	leastMillis = 0.1
 	// leastDollars is a cent per hour, about 7 dollars per month: less than it takes to think about it.
 	leastDollars = 0.01
@@ -24,8 +24,8 @@ const (
 	leastLoad = 0.02
 )
 
-// Measures lists what is compared, in the order of columns: first those of tables, then those for CSV, JSON and whoever asks
-// for more. All are of the stress unless the title says otherwise.
+// Measures lists what is compared, in the order of columns: first those of tables, then those for CSV and JSON
+// only. All are of the stress unless the title says otherwise.
 func Measures() []Measure {
 	return append(columns(),
 		Measure{Key: "return", Title: "return", Unit: Seconds, Better: Lower, Least: leastSeconds, Of: func(r *sim.Result) (float64, bool) {

@@ -16,7 +16,7 @@ type Style struct {
 	Colour bool // the reader is a terminal: the best stand out by colour, otherwise by a *
 	Wide   bool // with half of each 95 % confidence interval
 	Width  int  // of the terminal; columns that do not fit are left out, the least important first. 0: no limit
-	// Against is the contender that a last table compares with each other one; empty: there is no such table.
+	// Against is the strategy that a last table compares with each other one; empty: there is no such table.
 	Against string
 	Notes   []string // the model's assumptions, a sentence each
 }
@@ -75,7 +75,7 @@ type layout struct {
 	style   Style
 	shown   []int // indices of measures
 	dropped []string
-	columns grid.Columns // the contender's name and shown
+	columns grid.Columns // the strategy's name and shown
 	spark   int          // how many blocks wide the spill is; 0: no room
 }
 
@@ -155,14 +155,14 @@ func (l *layout) rows(t *Table) [][]grid.Cell {
 		r := &t.Rows[i]
 		row := []grid.Cell{grid.Text(l.name(r))}
 		for _, m := range l.shown {
-			row = append(row, l.cell(m, r.Cells[m]))
+			row = append(row, l.cell(m, r.Cells[l.board.Measures[m].Key]))
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// name says of a contender that it was not run, or not with each seed.
+// name says of a strategy that it was not run, or not with each seed.
 func (l *layout) name(r *Row) string {
 	switch {
 	case r.Runs == 0:
@@ -222,7 +222,7 @@ func (l *layout) table(p *printer, t *Table) {
 	}
 }
 
-// duels writes in how many scenarios one contender is better and worse than each other one.
+// duels writes in how many scenarios one strategy is better and worse than each other one.
 func (p *printer) duels(l layout) {
 	title, rows := l.duels()
 	if rows == nil {
@@ -241,10 +241,10 @@ func (p *printer) duels(l layout) {
 
 const duelsMean = "scenarios in which it is better–worse beyond noise"
 
-// duels gives the table of the contender that is compared with each other one; nil: there is none.
+// duels gives the table of the strategy that is compared with each other one; nil: there is none.
 func (l *layout) duels() (title string, rows [][]grid.Cell) {
 	b := l.board
-	at := slices.IndexFunc(b.Overall.Rows, func(r Row) bool { return r.Contender == l.style.Against })
+	at := slices.IndexFunc(b.Overall.Rows, func(r Row) bool { return r.Strategy == l.style.Against })
 	if at < 0 || b.Seeds < 2 {
 		return "", nil
 	}
@@ -260,7 +260,7 @@ func (l *layout) duels() (title string, rows [][]grid.Cell) {
 		other := &b.Overall.Rows[i]
 		row := []grid.Cell{grid.Text(other.Title)}
 		for _, m := range l.shown {
-			row = append(row, duel(b.Versus(l.style.Against, other.Contender, b.Measures[m].Key)))
+			row = append(row, duel(b.Versus(l.style.Against, other.Strategy, b.Measures[m].Key)))
 		}
 		rows = append(rows, row)
 	}
@@ -320,7 +320,7 @@ func (l *layout) legend() []string {
 	for _, t := range append(slices.Clip(b.Tables), b.Overall) {
 		for i := range t.Rows {
 			for _, m := range l.shown {
-				c := t.Rows[i].Cells[m]
+				c := t.Rows[i].Cells[b.Measures[m].Key]
 				never = never || c.Never()
 				some = some || (c.Known < c.Runs && !c.Never())
 				none = none || c.Runs == 0

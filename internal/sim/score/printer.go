@@ -3,7 +3,6 @@ package score
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/weir-lb/weir/internal/grid"
 )
@@ -42,17 +41,7 @@ func (p *printer) wrapped(s string, indent int) {
 	if p.width > 0 {
 		width = min(p.width, readable)
 	}
-	line := ""
-	for word := range strings.FieldsSeq(s) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
-			p.line(grid.Text(line))
-			line = strings.Repeat(" ", indent) + word
-		default:
-			line += " " + word
-		}
+	for _, line := range grid.Wrap(s, width, indent) {
+		p.line(grid.Text(line))
 	}
-	p.line(grid.Text(line))
 }

@@ -58,7 +58,7 @@ func spill(runs []*sim.Result, affected []topology.Zone) []float64 {
 		}
 	}
 	for i := range sums {
-		sums[i] /= float64(counts[i])
+		sums[i] = rounded(sums[i] / float64(counts[i]))
 	}
 	return sums
 }
