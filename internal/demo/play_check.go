@@ -40,8 +40,8 @@ func PlayerFor(name string, mode topology.Mode) (Player, error) {
 func (p Player) Simulated() *contender.Contender {
 	return &contender.Contender{
 		Name: p.Contender, Title: p.Contender, Mode: p.Mode, KeepsHome: overflow.KeepsHome(p.Strategy),
-		Strategy: func(seat contender.Seat) overflow.Strategy {
-			s, err := overflow.New(p.Strategy, overflow.Config{Rotate: seat.Rotate})
+		Strategy: func(contender.Seat) overflow.Strategy {
+			s, err := overflow.New(p.Strategy, overflow.Config{})
 			if err != nil {
 				panic("demo: a player that was not checked: " + err.Error())
 			}

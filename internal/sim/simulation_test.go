@@ -62,8 +62,8 @@ func balance(tb testing.TB, name string) *contender.Contender {
 	}
 	return &contender.Contender{
 		Name: name, Mode: mode, KeepsHome: overflow.KeepsHome(name), Drains: name == "Weir",
-		Strategy: func(at contender.Seat) overflow.Strategy {
-			s, err := overflow.New(name, overflow.Config{Rotate: at.Rotate})
+		Strategy: func(contender.Seat) overflow.Strategy {
+			s, err := overflow.New(name, overflow.Config{})
 			if err != nil {
 				panic(err)
 			}

@@ -76,7 +76,7 @@ func (p *part) see(dt float64, sum EndpointCounters) {
 func (h *hazl) Reset(now time.Duration, scene Scene) {
 	h.groups = scene.Groups
 	h.extra, h.numbers = h.extra[:0], h.numbers[:0]
-	for _, g := range waterfall(scene.Groups, 0) {
+	for g := 1; g < len(scene.Groups); g++ {
 		for _, e := range scene.Groups[g].Endpoints {
 			h.extra, h.numbers = append(h.extra, place{g, e}), append(h.numbers, e)
 		}

@@ -12,7 +12,7 @@ import (
 // with congestion control: the client learns what an answer takes when nothing is wrong, measures each zone as a
 // slowdown against that, and moves a share of its requests to the cheapest zone that is better.
 //
-// Each part has its file: sensor and baseline measure, home decides what stays, waterfall where the excess goes, shed
+// Each part has its file: sensor and baseline measure, home decides what stays, spill where the excess goes, shed
 // what is rejected, state what people are told.
 type weir struct {
 	k      Constants
@@ -21,8 +21,7 @@ type weir struct {
 
 	started  bool
 	last     time.Duration
-	zones    []*zone // one for each group; the first is home
-	order    []int   // of the others, in which they are offered home's excess
+	zones    []*zone // one for each group, in the order in which they are offered the excess; the first is home
 	demand   demand
 	baseline baseline
 	home     home
@@ -112,7 +111,6 @@ func (w *weir) Reset(now time.Duration, scene Scene) {
 			w.home = home{} // another home; what it allowed says nothing about this one
 		}
 	}
-	w.order = waterfall(scene.Groups, w.config.Rotate)
 	w.routes, w.status = make([]Route, 0, len(w.zones)), make([]GroupStatus, len(w.zones))
 	if !had && len(w.zones) > 0 {
 		w.zones[0].share = 1
@@ -267,8 +265,7 @@ func (w *weir) share(m moment) {
 	wanted, taken := over, 0.0
 	w.noBetter = true
 	first := true // of those that are open
-	for _, i := range w.order {
-		z := w.zones[i]
+	for _, z := range w.zones[1:] {
 		if !z.open {
 			z.share = 0
 			z.spill = spill{}

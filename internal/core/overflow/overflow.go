@@ -14,7 +14,7 @@ import (
 )
 
 // Group is a set of endpoints that a strategy treats as one. The first group is home: the pool that the plan gives to
-// this client. Every other group holds what is left of one zone of one cluster, in waterfall order: cheapest first.
+// this client. Every other group holds what is left of one zone of one cluster.
 type Group struct {
 	Zone      topology.Zone // the home group's: the client's zone, even if the plan lends it endpoints of other zones
 	Cluster   string
@@ -25,8 +25,8 @@ type Group struct {
 
 // Scene is what a strategy works on until the next change of endpoints.
 type Scene struct {
-	Groups    []Group
-	Endpoints int // how many endpoints there are in all groups
+	Groups    []Group // in the order in which they are used, which route.Groups makes: home, then by tier and cost
+	Endpoints int     // how many endpoints there are in all groups
 }
 
 // Counters is what this client saw since the step before. Its slices belong to the caller and are reused.

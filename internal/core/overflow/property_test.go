@@ -25,7 +25,7 @@ func nonsense(t *testing.T, name string) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		config := overflow.Config{
 			Prefer: []overflow.Prefer{"", overflow.PreferCost, overflow.PreferLatency}[random.IntN(3)],
-			Shed:   random.IntN(2) == 0, Rotate: random.Uint64(),
+			Shed:   random.IntN(2) == 0,
 		}
 		law, err := overflow.New(name, config)
 		if err != nil {

@@ -95,28 +95,6 @@ func TestAnotherTierKeepsWhatIsKnownOfAZone(t *testing.T) {
 	}
 }
 
-func TestHazlAddsEndpointsByTier(t *testing.T) {
-	law, err := overflow.New("Hazl", overflow.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	law.Reset(0, overflow.Scene{Endpoints: 3, Groups: []overflow.Group{
-		{Zone: "a", Endpoints: []int{0}},
-		{Zone: "b", Cost: 1, Tier: 2, Endpoints: []int{1}},
-		{Zone: "c", Cost: 9, Tier: 1, Endpoints: []int{2}},
-	}})
-	busy := &overflow.Counters{
-		Groups: make([]overflow.GroupCounters, 3), Endpoints: []overflow.EndpointCounters{{InFlight: 4}, {}, {}},
-	}
-	var d overflow.Decision
-	for now := time.Duration(0); len(d.Routes) < 2 && now < time.Minute; now += 100 * time.Millisecond {
-		d = law.Step(now, busy)
-	}
-	if len(d.Routes) != 2 || d.Routes[1].Group != 2 {
-		t.Errorf("routes %+v: want home and the endpoint of tier 1", d.Routes)
-	}
-}
-
 // Home is gone, and then the zone that took all of its traffic fails outright.
 func TestOutsiderThatFailsIsLeftWithinTwoSeconds(t *testing.T) {
 	d := newDesk(t, overflow.Config{}, "a", "b", "c")
