@@ -1,6 +1,10 @@
 package pick
 
-import "github.com/weir-lb/weir/internal/core/route"
+import (
+	"slices"
+
+	"github.com/weir-lb/weir/internal/core/route"
+)
 
 // Prepared is a Config and the endpoints it is for, with what takes long to make: the wheels of hashing algorithms. It is
 // immutable; any number of pools may take it over, and no tick builds a wheel.
@@ -67,24 +71,21 @@ func at[T any](all []T, indexes []int) []T {
 	return some
 }
 
-// hashed gives the picker of a hashing algorithm for a group's members, by index. Its wheel is the one that was prepared for
-// all of the group that are ready. Who is ready and not wanted, in a zone that is drained or beyond those that the strategy
-// names, is nobody there: his keys go where they go in a pause, all others stay, and nothing is built. It is nil without
-// members.
-func (p *Pool) hashed(g *group, members []int) picker {
-	l := p.prepared.lookups[g.Key]
-	if len(members) == 0 || l.wheel == nil {
-		return nil
-	}
-	wanted := make(map[int]bool, len(members))
-	for _, i := range members {
-		wanted[i] = true
-	}
+// hashed gives the picker of a hashing algorithm for a group, or a subset of it. Its table is the one that was prepared for
+// all of the group that are ready. In place of an endpoint that is ready and not to be used, in a zone that is drained or
+// beyond the subset, there is none: its keys go where they go in a pause, all others stay, and nothing is built. It is nil
+// without endpoints.
+func (p *Pool) hashed(group int, subset []int) picker {
+	l := p.prepared.lookups[p.decision.Groups[group].Key]
 	endpoints := make([]*endpoint, len(l.ready))
+	found := false
 	for at, i := range l.ready {
-		if wanted[i] {
-			endpoints[at] = p.members[i].endpoint
+		if !p.endpoints[i].drained && (subset == nil || slices.Contains(subset, i)) {
+			endpoints[at], found = p.endpoints[i], true
 		}
+	}
+	if !found {
+		return nil
 	}
 	return l.wheel.over(endpoints)
 }

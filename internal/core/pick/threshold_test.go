@@ -191,7 +191,7 @@ func TestUnreadyEndpointsCountAndAreNeverPicked(t *testing.T) {
 		t.Error("groups (-want +got):\n" + diff)
 	}
 	for i, g := range p.Status().Groups {
-		if g.Endpoints != []int{5, 3}[i] || g.Ready != []int{2, 0}[i] || g.Usable != g.Ready {
+		if len(g.Members) != []int{5, 3}[i] || len(g.Ready) != []int{2, 0}[i] || g.Usable != len(g.Ready) {
 			t.Errorf("group %d: %+v", i, g)
 		}
 	}

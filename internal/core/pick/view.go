@@ -4,12 +4,12 @@ import "slices"
 
 // view is what requests follow between two ticks. It is immutable.
 type view struct {
-	routes    []groupView // in use, with their shares of the interval [0, 2^32)
-	reserve   []groupView // the other groups in waterfall order, for when no route has anyone who serves
-	stretches []stretch   // of the same interval, for requests with a key; with the same shares
-	shed      bool        // positions beyond the last route are to be rejected
-	strict    bool        // who sits out is not used, not even if all do
-	split     bool        // there is a choice between routes or shedding
+	routes  []groupView // in use, with their shares of the interval [0, 2^32)
+	reserve []groupView // the other groups in order, for when no route has an endpoint that serves
+	keys    []keyRange  // of the same interval, for requests with a key; with the same shares
+	shed    bool        // positions beyond the last route are to be rejected
+	strict  bool        // endpoints that sit out are not used, not even if all do
+	split   bool        // there is a choice between routes or shedding
 	// sampled takes positions at random: with many requests chance is fair enough, and the sequence, which makes few
 	// requests keep to the shares exactly, would be one word that all processors write.
 	sampled bool
@@ -19,18 +19,21 @@ type view struct {
 type groupView struct {
 	end      uint64 // of the route's part of [0, 2^32)
 	group    *group
-	ring     *ring       // for requests that start now
-	revision int         // of what the picker was made of
-	panics   bool        // who sits out is used like everybody
-	hashes   bool        // the picker is over covered, whoever of them serves, and tells who owns a key
-	covered  []*endpoint // all that are ready and not drained
-	picker   picker      // over serving, if it does not hash; nil if there is nobody
+	ages     *ageSet     // for requests that start now
+	subset   []int       // of the group, by index; nil: all
+	version  version     // of what the rest was made of
+	panics   bool        // endpoints that sit out are used like all others
+	hashes   bool        // the picker is over all that are ready and not drained, and tells which of them owns a key
+	picker   picker      // over serving, if it does not hash; nil if there is no endpoint
 	walker   walker      // the picker, if it is one
-	serving  []*endpoint // who served when the view was made; in a panic all
-	due      []*endpoint // who waits for a trial
+	serving  []*endpoint // those that served when the view was made; in a panic all
+	due      []*endpoint // those that wait for a trial
 	everyone []*endpoint // those and the ones that sit out, or are drained
 	failing  bool        // a retry is better off elsewhere
 }
+
+// version tells what a groupView was made of: the pool's revision, and the group's changes and moves then.
+type version struct{ revision, changes, moves int }
 
 // at gives the route of a position in [0, 2^32); nil where requests are to be shed.
 func (v *view) at(position uint64) *groupView {
@@ -44,53 +47,24 @@ func (v *view) at(position uint64) *groupView {
 
 // keyed gives the route of a key's place in [0, 2^32); nil where requests are to be shed.
 func (v *view) keyed(position uint64) *groupView {
-	for i := range v.stretches {
-		if p := &v.stretches[i]; position < p.end {
-			if p.group == nil {
+	for i := range v.keys {
+		if r := &v.keys[i]; position < r.end {
+			if r.group == nil {
 				return nil
 			}
-			return &v.routes[p.route]
+			return &v.routes[r.route]
 		}
 	}
 	return nil
 }
 
-// equal tells whether requests would notice the difference. The stretches follow from the routes.
-func (v *view) equal(o *view) bool {
-	same := func(a, b groupView) bool {
-		return a.end == b.end && a.failing == b.failing && a.sameEndpoints(&b)
-	}
-	return v.shed == o.shed && v.sampled == o.sampled && v.split == o.split && v.strict == o.strict &&
-		slices.EqualFunc(v.routes, o.routes, same) && slices.EqualFunc(v.reserve, o.reserve, same)
-}
-
-// sameEndpoints tells whether both routes have the same group with the same endpoints in the same standing.
-func (r *groupView) sameEndpoints(o *groupView) bool {
-	return r.group == o.group && r.ring == o.ring && r.revision == o.revision && r.panics == o.panics &&
-		sameList(r.serving, o.serving) && sameList(r.due, o.due) &&
-		sameList(r.everyone, o.everyone) && r.sameWheel(o)
-}
-
-// sameList is slices.Equal, and quick when both are the same memory: an unchanged route takes its lists over.
-func sameList(a, b []*endpoint) bool {
-	if len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] {
-		return true
-	}
-	return slices.Equal(a, b)
-}
-
-// sameWheel tells whether a hashing picker of one is good for the other.
-func (r *groupView) sameWheel(o *groupView) bool {
-	return r.hashes == o.hashes && r.group == o.group && r.revision == o.revision && sameList(r.covered, o.covered)
-}
-
-// find looks for the previous view's route that is the same in that respect, so that slices and picker need not be made
-// again.
-func (v *view) find(r *groupView, same func(r, o *groupView) bool) *groupView {
+// find looks for the previous view of the same group, or of the same subset of it, so that what did not change need not be
+// made again.
+func (v *view) find(r *groupView) *groupView {
 	for _, routes := range [][]groupView{v.routes, v.reserve} {
 		for i := range routes {
-			if same(&routes[i], r) {
-				return &routes[i]
+			if o := &routes[i]; o.group == r.group && o.hashes == r.hashes && sameSubset(o.subset, r.subset) {
+				return o
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func many(n int, weights ...uint32) []Target {
 func crowd(targets []Target) []*endpoint {
 	list := make([]*endpoint, len(targets))
 	for i, t := range targets {
-		list[i] = &endpoint{id: uint32(i + 1), target: t}
+		list[i] = newEndpoint(uint32(i+1), t, nil)
 		list[i].weight.Store(weightOne)
 	}
 	return list
