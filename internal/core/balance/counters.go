@@ -1,6 +1,7 @@
 package balance
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/health"
@@ -51,8 +52,8 @@ func (c *EndpointCounters) tally() health.Tally {
 // count sums up the endpoints by group for the strategy.
 func (l *Loop) count(now time.Duration, in *Counters) {
 	groups, endpoints := l.decision.Groups, l.decision.Endpoints
-	l.counters.Groups = resize(l.counters.Groups, len(groups))
-	l.counters.Endpoints = resize(l.counters.Endpoints, len(endpoints))
+	l.counters.Groups = slices.Grow(l.counters.Groups[:0], len(groups))[:len(groups)]
+	l.counters.Endpoints = slices.Grow(l.counters.Endpoints[:0], len(endpoints))[:len(endpoints)]
 	for i := range groups {
 		g, seen, c := &groups[i], &in.Groups[i], &l.counters.Groups[i]
 		g.RTT = seen.RTT
@@ -75,12 +76,4 @@ func (l *Loop) count(now time.Duration, in *Counters) {
 		g.ok = g.ok*l.decay.delivered + float64(c.OK)
 		g.failed = g.failed*l.decay.delivered + float64(c.Failed)
 	}
-}
-
-// resize gives a slice of that length, reusing s where it is long enough.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

@@ -88,9 +88,9 @@ func (l *Loop) compare(now time.Duration) {
 		return
 	}
 	endpoints := l.decision.Endpoints
-	l.tallies = resize(l.tallies, len(endpoints))
+	l.tallies = l.tallies[:0]
 	for i := range endpoints {
-		l.tallies[i] = endpoints[i].interval
+		l.tallies = append(l.tallies, endpoints[i].interval)
 		endpoints[i].interval = health.Tally{}
 	}
 	for _, i := range o.Outlying(l.tallies) {

@@ -103,7 +103,7 @@ func (e *endpoint) succeed(latency time.Duration, a arrival) {
 	}
 }
 
-// fail takes a failure and ends the endpoint's turn if it was one too many.
+// fail takes a failure and ejects the endpoint if it was one too many.
 func (e *endpoint) fail(now time.Duration, a arrival, o Outcome) {
 	e.despair(a)
 	rows := e.streaks.Load()

@@ -8,9 +8,9 @@ import (
 
 // group is what requests and ticks share about a group of endpoints.
 type group struct {
-	limit atomic.Int64 // the longest latency that counts, in ns; written by ticks
-	rtt   atomic.Int64 // of connecting, in ns; 0: not known. Written by requests
-	turn  *turn        // of pickers that take turns
+	limit   atomic.Int64 // the longest latency that counts, in ns; written by ticks
+	rtt     atomic.Int64 // of connecting, in ns; 0: not known. Written by requests
+	counter *counter     // of pickers that take turns
 
 	// Of ticks alone.
 	past            history
@@ -21,7 +21,7 @@ type group struct {
 }
 
 func newGroup() *group {
-	g := &group{turn: new(turn)}
+	g := &group{counter: new(counter)}
 	g.limit.Store(math.MaxInt64) // until the first step, which comes before the first request
 	return g
 }

@@ -13,18 +13,18 @@ const (
 	maxTable     = 5_000_011
 )
 
-// maglevTable has a slot for each remainder of a key, filled by the endpoints in turn, each in an order of its own.
+// maglevTable has a slot for each remainder of a key, filled by the endpoints round by round, each in an order of its own.
 //
 // Source: Eisenbud et al., "Maglev", NSDI 2016, section 3.4, with hashes and weights as Envoy has them, slot for slot.
 type maglevTable struct {
 	slots []uint32 // owners
 }
 
-func newMaglevTable(c *Config, spokes []spoke) *maglevTable {
-	f := newFiller(tableSize(c), spokes)
+func newMaglevTable(c *Config, weightedKeys []weightedKey) *maglevTable {
+	f := newFiller(tableSize(c), weightedKeys)
 	// A round for each slot of the heaviest; a try costs a fiftieth of what the queue costs for a slot.
 	const worthQueueing = 50
-	if f.heaviest*float64(len(spokes)) < worthQueueing {
+	if f.heaviest*float64(len(weightedKeys)) < worthQueueing {
 		f.fill()
 	} else {
 		f.fillQueued()
@@ -56,11 +56,11 @@ func prime(n uint64) bool {
 
 // filler is a table while it is filled.
 type filler struct {
-	slots  []uint32
-	taken  []uint64 // one bit for each slot: it stays in the nearest cache while slots are touched all over
-	free   int
-	spokes []spoke
-	orders []order
+	slots        []uint32
+	taken        []uint64 // one bit for each slot: it stays in the nearest cache while slots are touched all over
+	free         int
+	weightedKeys []weightedKey
+	orders       []order
 
 	heaviest float64 // of the weights
 	targets  []float64
@@ -87,12 +87,12 @@ func slot(fraction, size uint64) uint64 {
 	return whole
 }
 
-func newFiller(size uint64, spokes []spoke) *filler {
+func newFiller(size uint64, weightedKeys []weightedKey) *filler {
 	f := &filler{
 		slots: make([]uint32, size), taken: make([]uint64, size/64+1), free: int(size), //nolint:gosec // at most maxTable.
-		spokes: spokes, orders: make([]order, len(spokes)), targets: make([]float64, len(spokes)),
+		weightedKeys: weightedKeys, orders: make([]order, len(weightedKeys)), targets: make([]float64, len(weightedKeys)),
 	}
-	for i, s := range spokes {
+	for i, s := range weightedKeys {
 		f.heaviest = max(f.heaviest, s.weight)
 		f.orders[i] = order{
 			at:   fraction(hash.XXH64String(0, s.key)%size, size),
@@ -111,7 +111,7 @@ func (f *filler) take(i int) {
 		at = slot(o.at, size)
 	}
 	taken[at/64] |= 1 << (at % 64)
-	f.slots[at] = f.spokes[i].index
+	f.slots[at] = f.weightedKeys[i].index
 	f.free--
 	f.orders[i].at = o.at
 	f.targets[i] += f.heaviest
@@ -121,8 +121,8 @@ func (f *filler) take(i int) {
 // then grows by the largest weight: the heaviest takes one in every round, one of half its weight in every other.
 func (f *filler) fill() {
 	for round := 1.0; f.free > 0; round++ {
-		for i := range f.spokes {
-			if round*f.spokes[i].weight < f.targets[i] {
+		for i := range f.weightedKeys {
+			if round*f.weightedKeys[i].weight < f.targets[i] {
 				continue
 			}
 			if f.take(i); f.free == 0 {
@@ -135,14 +135,14 @@ func (f *filler) fill() {
 // fillQueued does the same with a queue of who is next, by round and then by index, which skips the rounds in which a light
 // endpoint does nothing: with one heavy endpoint among thousands they would be nearly all.
 func (f *filler) fillQueued() {
-	queue := make(rounds, len(f.spokes)) // all in the first round, in order: a heap already
+	queue := make(rounds, len(f.weightedKeys)) // all in the first round, in order: a heap already
 	for i := range queue {
 		queue[i] = actor{round: 1, index: i}
 	}
 	for f.free > 0 {
 		i := queue[0].index
 		f.take(i)
-		queue[0].round = nextRound(queue[0].round, f.spokes[i].weight, f.targets[i])
+		queue[0].round = nextRound(queue[0].round, f.weightedKeys[i].weight, f.targets[i])
 		queue.sink()
 	}
 }

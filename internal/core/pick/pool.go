@@ -20,8 +20,8 @@ type Pool struct {
 	random func() uint64
 	_      [64]byte // keeps what is below off the line that all requests read
 
-	sequence turn // positions of requests, while there is a choice between routes and they are few
-	numbers  turn // state of the pool's own random numbers
+	sequence counter // positions of requests, while there is a choice between routes and they are few
+	numbers  counter // state of the pool's own random numbers
 	detector detector
 
 	mu        sync.Mutex // guards what is below
@@ -74,7 +74,7 @@ func (p *Pool) Pick(now time.Duration, r Request) (Ticket, Verdict) {
 	if c.route = p.route(v, random, r); c.route == nil {
 		return Ticket{}, Shed
 	}
-	if len(r.Avoid) == 0 && c.route.picker != nil && (len(c.route.due) == 0 || c.route.hashes) {
+	if len(r.Avoid) == 0 && c.route.picker != nil && (len(c.route.due) == 0 || v.hashes) {
 		c.endpoint = c.route.picker.pick(random, key)
 	}
 	if c.endpoint == nil || !c.route.takes(c.endpoint) {
@@ -100,7 +100,7 @@ func (p *Pool) Pick(now time.Duration, r Request) (Ticket, Verdict) {
 // have random ones: their number evens them out, and a sequence is a word that all processors write.
 func (p *Pool) route(v *view, random uint64, r Request) *groupView {
 	switch {
-	case !v.split:
+	case len(v.routes) == 1 && !v.shed:
 		return &v.routes[0]
 	case r.HasKey:
 		return v.keyed(upper(scatter(r.Key)))

@@ -32,7 +32,7 @@ func (d *remainder) next(q query) *endpoint {
 
 // making counts how many tables were made.
 func making(n *int) maker {
-	return func(targets []Target) wheel {
+	return func(targets []Target) hashTable {
 		if len(targets) == 0 {
 			panic("a table of nobody")
 		}
@@ -208,7 +208,7 @@ func TestRingsAndTablesFindNobodyWhoIsNotThere(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 6))
 	for _, a := range []Algorithm{RingHash, Maglev} {
 		targets := many(50)
-		w := newWheel(&Config{Algorithm: a}, targets)
+		w := newHashTable(&Config{Algorithm: a}, targets)
 		all := crowd(targets)
 		some := slices.Clone(all)
 		for i := range some {

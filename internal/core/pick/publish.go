@@ -106,14 +106,16 @@ func (p *Pool) publish() {
 
 // draw makes a view. What is the same in the old one is taken over.
 func (p *Pool) draw(old *view) *view {
-	v := &view{routes: p.drawRoutes(old), shed: p.inputs.shed, sampled: p.inputs.sampled}
-	v.split = v.shed || len(v.routes) > 1
+	v := &view{shed: p.inputs.shed, sampled: p.inputs.sampled, hashes: p.prepared.make != nil}
 	v.strict = p.prepared.config.Panic != nil && *p.prepared.config.Panic <= 0
+	v.groups = p.drawRoutes(old)
+	routes := len(v.groups)
 	for i, g := range p.groups {
-		if !p.inputs.confined && !slices.ContainsFunc(v.routes, func(r groupView) bool { return r.group == g }) {
-			v.reserve = append(v.reserve, p.drawGroup(old, i, nil))
+		if !p.inputs.confined && !slices.ContainsFunc(v.groups[:routes], func(r groupView) bool { return r.group == g }) {
+			v.groups = append(v.groups, p.drawGroup(old, i, nil))
 		}
 	}
+	v.routes = v.groups[:routes]
 	v.keys = p.divide(old.keys, v.routes)
 	return v
 }
@@ -121,7 +123,7 @@ func (p *Pool) draw(old *view) *view {
 // drawRoutes gives the decision's routes that exist and have a share; without any, and without shedding, the local group has
 // all.
 func (p *Pool) drawRoutes(old *view) []groupView {
-	routes := make([]groupView, 0, len(p.inputs.routes)+1)
+	routes := make([]groupView, 0, len(p.groups)+1)
 	cumulative := 0.0
 	for _, r := range p.inputs.routes {
 		if r.Group < 0 || r.Group >= len(p.groups) || r.Share <= 0 {
@@ -155,9 +157,9 @@ func (p *Pool) drawGroup(old *view, at int, subset []int) groupView {
 	g := p.groups[at]
 	r := groupView{
 		group: g, subset: subset, version: version{p.inputs.revision, g.changes, g.moves}, ages: g.ages, failing: g.failing,
-		panics: g.panics, hashes: p.prepared.make != nil,
+		panics: g.panics,
 	}
-	before := old.find(&r)
+	before := old.find(g, subset)
 	if before != nil && before.version == r.version {
 		same := *before
 		same.end, same.failing = 0, g.failing
@@ -178,7 +180,7 @@ func (p *Pool) drawGroup(old *view, at int, subset []int) groupView {
 		if e.target.Unready {
 			continue
 		}
-		r.everyone = append(r.everyone, e)
+		r.ready = append(r.ready, e)
 		if s := e.standing.Load(); !e.drained && (s == serving || r.panics) {
 			r.serving = append(r.serving, e)
 		}
@@ -187,7 +189,6 @@ func (p *Pool) drawGroup(old *view, at int, subset []int) groupView {
 		}
 	}
 	r.picker = p.pickerOf(at, &r, before, present)
-	r.walker, _ = r.picker.(walker)
 	return r
 }
 
@@ -196,18 +197,18 @@ func (p *Pool) drawGroup(old *view, at int, subset []int) groupView {
 func (p *Pool) pickerOf(at int, r, before *groupView, present []*endpoint) picker {
 	c, g := &p.prepared.config, r.group
 	switch {
-	case r.hashes && before != nil && before.version.revision == r.version.revision && before.version.moves == r.version.moves:
+	case p.prepared.make != nil && before != nil && before.version.revision == r.version.revision && before.version.moves == r.version.moves:
 		return before.picker
-	case r.hashes:
+	case p.prepared.make != nil:
 		return p.hashed(at, r.subset)
 	case len(r.serving) == 0:
 		return nil
 	case r.panics: // nothing that is known of the endpoints is to be believed
-		return newPlain(&Config{Algorithm: Random}, r.serving, g.turn)
+		return newPlain(&Config{Algorithm: Random}, r.serving, g.counter)
 	case p.decision.Groups[at].Parted: // a part loses its share with its endpoints: the picker has to know all of them
-		return newAffinity(c, present, g.turn)
+		return newAffinity(c, present, g.counter)
 	default:
-		return newPlain(c, r.serving, g.turn)
+		return newPlain(c, r.serving, g.counter)
 	}
 }
 

@@ -1,6 +1,7 @@
 package pick
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/balance"
@@ -44,8 +45,8 @@ func (e *endpoint) read(c *balance.EndpointCounters) {
 func (p *Pool) read(now time.Duration) {
 	elapsed := max(0, now-p.at)
 	p.at = now
-	p.counters.Groups = resize(p.counters.Groups, len(p.groups))
-	p.counters.Endpoints = resize(p.counters.Endpoints, len(p.endpoints))
+	p.counters.Groups = slices.Grow(p.counters.Groups[:0], len(p.groups))[:len(p.groups)]
+	p.counters.Endpoints = slices.Grow(p.counters.Endpoints[:0], len(p.endpoints))[:len(p.endpoints)]
 	for i, e := range p.endpoints {
 		e.read(&p.counters.Endpoints[i])
 	}
@@ -70,12 +71,4 @@ func (p *Pool) read(now time.Duration) {
 	if elapsed >= sampledOver {
 		p.sampled = float64(all) > manyPerSecond*elapsed.Seconds()
 	}
-}
-
-// resize gives a slice of that length, reusing s where it is long enough.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

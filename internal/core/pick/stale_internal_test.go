@@ -49,16 +49,16 @@ func TestAViewThatIsNotDraftedAnewWouldBeTheSame(t *testing.T) {
 func (v *view) differs(o *view) string {
 	same := func(a, b groupView) bool {
 		return a.end == b.end && a.group == b.group && a.ages == b.ages && a.failing == b.failing && a.panics == b.panics &&
-			a.hashes == b.hashes && (a.picker == nil) == (b.picker == nil) && slices.Equal(a.serving, b.serving) &&
-			slices.Equal(a.due, b.due) && slices.Equal(a.everyone, b.everyone)
+			(a.picker == nil) == (b.picker == nil) && slices.Equal(a.serving, b.serving) &&
+			slices.Equal(a.due, b.due) && slices.Equal(a.ready, b.ready)
 	}
 	switch {
-	case v.shed != o.shed || v.sampled != o.sampled || v.split != o.split || v.strict != o.strict:
+	case v.shed != o.shed || v.sampled != o.sampled || v.hashes != o.hashes || v.strict != o.strict:
 		return "how to place requests"
 	case !slices.EqualFunc(v.routes, o.routes, same):
 		return "the routes"
-	case !slices.EqualFunc(v.reserve, o.reserve, same):
-		return "the reserve"
+	case !slices.EqualFunc(v.groups, o.groups, same):
+		return "the other groups"
 	default:
 		return ""
 	}
