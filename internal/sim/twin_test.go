@@ -60,7 +60,7 @@ type twinClient struct {
 	number   int // by which it turns the order of the other zones
 	rate     float64
 	law      overflow.Strategy
-	scene    overflow.Scene
+	scene    overflow.Layout
 	decision overflow.Decision
 	counters overflow.Counters
 	peers    []twinPeer // one for each pod

@@ -71,9 +71,9 @@ func inherit(formed []route.Group, before []Group) []int {
 	return kept
 }
 
-// topology describes the groups to a strategy.
-func (l *Loop) topology() overflow.Scene {
-	s := overflow.Scene{Groups: make([]overflow.Group, len(l.decision.Groups)), Endpoints: len(l.decision.Endpoints)}
+// layout describes the groups to a strategy.
+func (l *Loop) layout() overflow.Layout {
+	s := overflow.Layout{Groups: make([]overflow.Group, len(l.decision.Groups)), Endpoints: len(l.decision.Endpoints)}
 	for i := range s.Groups {
 		g := &l.decision.Groups[i]
 		s.Groups[i] = overflow.Group{

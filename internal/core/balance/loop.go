@@ -131,7 +131,7 @@ func (l *Loop) Apply(now time.Duration, endpoints []route.Endpoint) Inherited {
 	d.Endpoints = next
 	groups := l.regroup()
 	l.limit()
-	l.options.Strategy.Reset(now, l.topology())
+	l.options.Strategy.Reset(now, l.layout())
 	return Inherited{kept, groups}
 }
 
@@ -147,7 +147,7 @@ func (e *Endpoint) change(to route.Endpoint, now time.Duration) {
 		e.joined = now
 	case to.Unready && !e.Unready: // it does not take the place of another one that has to sit out
 		e.Standing, e.row = Serving, 0
-		e.settle(now)
+		e.reconcile(now)
 	}
 	e.Endpoint = to
 }

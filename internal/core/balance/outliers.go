@@ -30,7 +30,7 @@ func (l *Loop) detect(now time.Duration, in *Counters) {
 		if by := l.fails(e, &in.Endpoints[i], all); by != health.NotOut {
 			l.eject(e, now, by)
 		}
-		l.settle(e, now)
+		l.reconcile(e, now)
 	}
 	l.spare(now)
 }
@@ -106,8 +106,8 @@ func (l *Loop) eject(e *Endpoint, now time.Duration, by health.Cause) {
 	}
 }
 
-// settle brings an endpoint's record in line with its standing.
-func (l *Loop) settle(e *Endpoint, now time.Duration) {
+// reconcile brings the record of an endpoint in line with its standing.
+func (l *Loop) reconcile(e *Endpoint, now time.Duration) {
 	switch e.Standing {
 	case Out:
 		// The time it went out is later than the start of the pause on record only if the trial has failed since.
@@ -123,12 +123,12 @@ func (l *Loop) settle(e *Endpoint, now time.Duration) {
 			l.restore(e)
 		}
 	default:
-		e.settle(now)
+		e.reconcile(now)
 	}
 }
 
-// settle ends the pause of an endpoint that serves.
-func (e *Endpoint) settle(now time.Duration) {
+// reconcile ends the pause of an endpoint that serves.
+func (e *Endpoint) reconcile(now time.Duration) {
 	if e.Standing == Serving && e.Out {
 		e.Return(now)
 		e.joined = now // a process that has just come back is as cold as a new one
@@ -190,6 +190,6 @@ func (l *Loop) recall(group int, now time.Duration) bool {
 		return false
 	}
 	l.restore(first)
-	l.settle(first, now)
+	l.reconcile(first, now)
 	return true
 }

@@ -15,7 +15,7 @@ func TestHazlMovesOneEndpointASecondInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Reset(0, overflow.Scene{Endpoints: 5, Groups: []overflow.Group{
+	s.Reset(0, overflow.Layout{Endpoints: 5, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0}},
 		{Zone: "near", Cost: 1, Endpoints: []int{3, 4}},
 		{Zone: "far", Cost: 4, Endpoints: []int{1, 2}},
@@ -71,7 +71,7 @@ func TestHazlGivesAnAddedEndpointWhatChoicesOfTwoWould(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Reset(0, overflow.Scene{Endpoints: 4, Groups: []overflow.Group{
+		s.Reset(0, overflow.Layout{Endpoints: 4, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0, 1, 2}}, {Zone: "b", Endpoints: []int{3}},
 		}})
 		counters := &overflow.Counters{Groups: make([]overflow.GroupCounters, 2), Endpoints: make([]overflow.EndpointCounters, 4)}

@@ -65,7 +65,7 @@ func moved(known map[key]*zone, to key) *zone {
 	return from
 }
 
-// key names a group from one scene to the next.
+// key names a group from one layout to the next.
 type key struct {
 	home    bool // what the plan lends from a zone and what is left of the zone are two groups
 	tier    int
@@ -87,20 +87,20 @@ func newWeir(c Config) Strategy {
 }
 
 // Reset implements Strategy.
-func (w *weir) Reset(now time.Duration, scene Scene) {
+func (w *weir) Reset(now time.Duration, layout Layout) {
 	known := make(map[key]*zone, len(w.zones))
 	for _, z := range w.zones {
 		known[z.name] = z
 	}
 	had := len(w.zones) > 0
-	w.zones = make([]*zone, len(scene.Groups))
-	for i := range scene.Groups {
-		name := keyOf(scene.Groups, i)
+	w.zones = make([]*zone, len(layout.Groups))
+	for i := range layout.Groups {
+		name := keyOf(layout.Groups, i)
 		w.zones[i] = known[name]
 		delete(known, name)
 	}
-	for i, g := range scene.Groups {
-		name := keyOf(scene.Groups, i)
+	for i, g := range layout.Groups {
+		name := keyOf(layout.Groups, i)
 		if w.zones[i] == nil {
 			w.zones[i] = moved(known, name)
 		}

@@ -13,7 +13,7 @@ import (
 type desk struct {
 	law   overflow.Strategy
 	now   time.Duration
-	scene overflow.Scene
+	layout overflow.Layout
 	last  overflow.Decision
 	slow  map[topology.Zone]float64 // factor on the latency; 0: 1
 	fails map[topology.Zone]float64 // fraction
@@ -39,21 +39,21 @@ func newDesk(t *testing.T, c overflow.Config, zones ...topology.Zone) *desk {
 
 // reset gives the law these zones: the first is home, every other costs 1.
 func (d *desk) reset(zones ...topology.Zone) {
-	d.scene = overflow.Scene{}
+	d.layout = overflow.Layout{}
 	for i, z := range zones {
 		g := overflow.Group{Zone: z, Cost: topology.Cost(min(i, 1))}
-		g.Endpoints = []int{d.scene.Endpoints, d.scene.Endpoints + 1}
-		d.scene.Endpoints += 2
-		d.scene.Groups = append(d.scene.Groups, g)
+		g.Endpoints = []int{d.layout.Endpoints, d.layout.Endpoints + 1}
+		d.layout.Endpoints += 2
+		d.layout.Groups = append(d.layout.Groups, g)
 	}
-	d.law.Reset(d.now, d.scene)
+	d.law.Reset(d.now, d.layout)
 	d.step()
 }
 
 func (d *desk) step() {
 	d.now += 100 * time.Millisecond
-	c := overflow.Counters{Groups: make([]overflow.GroupCounters, len(d.scene.Groups))}
-	for i, g := range d.scene.Groups {
+	c := overflow.Counters{Groups: make([]overflow.GroupCounters, len(d.layout.Groups))}
+	for i, g := range d.layout.Groups {
 		share := 0.0
 		if i < len(d.last.Groups) {
 			share = d.last.Groups[i].Share

@@ -17,11 +17,11 @@ func tiered(t *testing.T) *desk {
 }
 
 func (d *desk) tier() {
-	for i := range d.scene.Groups {
-		d.scene.Groups[i].Tier = i
+	for i := range d.layout.Groups {
+		d.layout.Groups[i].Tier = i
 	}
-	d.scene.Groups[1].Cost = 5
-	d.law.Reset(d.now, d.scene)
+	d.layout.Groups[1].Cost = 5
+	d.law.Reset(d.now, d.layout)
 }
 
 func TestLowerTierIsFilledFirst(t *testing.T) {

@@ -17,21 +17,12 @@ type allocation struct {
 // several groups; then all is laid out anew, which moves keys once.
 const rangesEach = 4
 
-// apportion gives each group as much as it wanted, and moves no key that need not move: who has too much gives the excess
-// up, who has too little takes of that. Home keeps what lies lowest and the others what lies highest, so that as a rule
-// home is one keyRange from 0, and what it gives up and gets back are the same keys. wanted[0] is home, and they sum to 2^32.
+// apportion gives each group as much as is wanted, and moves no key that need not move: a group with too much gives the excess
+// up, a group with too little takes of that. The local group keeps what lies lowest and the others what lies highest, so that
+// as a rule the local group is one range from 0, and what it gives up and gets back are the same keys. wanted[0] is the local
+// group, and they sum to 2^32.
 func apportion(old []keyRange, wanted []allocation) []keyRange {
-	kept := keep(old, wanted)
-	lack := make([]uint64, len(wanted))
-	index := make(map[*group]int, len(wanted))
-	for i, c := range wanted {
-		index[c.group], lack[i] = i, c.size
-	}
-	for i, k := range kept {
-		if k > 0 {
-			lack[index[old[i].group]] -= k
-		}
-	}
+	kept, lack := keep(old, wanted)
 	l := layout{wanted: wanted, lack: lack}
 	begin := uint64(0)
 	for i, o := range old {
@@ -52,11 +43,11 @@ func apportion(old []keyRange, wanted []allocation) []keyRange {
 	return l.ranges
 }
 
-// keep tells how much of each keyRange its group keeps.
-func keep(old []keyRange, wanted []allocation) []uint64 {
-	kept := make([]uint64, len(old))
+// keep tells how much of each range its group keeps, and how much each allocation lacks then.
+func keep(old []keyRange, wanted []allocation) (kept, lack []uint64) {
+	kept, lack = make([]uint64, len(old)), make([]uint64, len(wanted))
 	for n, c := range wanted {
-		left := c.size
+		lack[n] = c.size
 		for i := range old {
 			if n > 0 {
 				i = len(old) - 1 - i
@@ -68,11 +59,11 @@ func keep(old []keyRange, wanted []allocation) []uint64 {
 			if i > 0 {
 				begin = old[i-1].end
 			}
-			kept[i] = min(left, old[i].end-begin)
-			left -= kept[i]
+			kept[i] = min(lack[n], old[i].end-begin)
+			lack[n] -= kept[i]
 		}
 	}
-	return kept
+	return kept, lack
 }
 
 // layout is a new division of the interval on its way.
@@ -83,7 +74,7 @@ type layout struct {
 	ranges []keyRange
 }
 
-// add gives the next keyRange to a group.
+// add gives the next range to a group.
 func (l *layout) add(g *group, size uint64) {
 	if size == 0 {
 		return
@@ -96,7 +87,7 @@ func (l *layout) add(g *group, size uint64) {
 	l.ranges = append(l.ranges, keyRange{end: l.end, group: g})
 }
 
-// fill gives the next keyRange to those who miss something, home first.
+// fill gives the next range to the groups that lack something, the local one first.
 func (l *layout) fill(size uint64) {
 	for i := range l.wanted {
 		n := min(size, l.lack[i])

@@ -66,7 +66,7 @@ func TestGroupsAreInWaterfallOrder(t *testing.T) {
 			r := &recorder{}
 			p := pick.NewPool(pick.Options{Zone: "a", Strategy: r, Rotate: tt.rotate})
 			p.Update(0, tt.in)
-			if diff := cmp.Diff(tt.want, r.scene.Groups); diff != "" {
+			if diff := cmp.Diff(tt.want, r.layout.Groups); diff != "" {
 				t.Error("groups (-want +got):\n" + diff)
 			}
 		})

@@ -174,7 +174,7 @@ func TestDrainMovesOnlyTheKeysOfTheDrained(t *testing.T) {
 // naming is a strategy that names who is in use in the group after home.
 type naming struct{ endpoints []int }
 
-func (*naming) Reset(time.Duration, overflow.Scene) {}
+func (*naming) Reset(time.Duration, overflow.Layout) {}
 
 func (s *naming) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
 	return overflow.Decision{
@@ -264,7 +264,7 @@ func TestConfigThatIsTheSameKeepsThePickers(t *testing.T) {
 // shifting is a strategy whose shares a test changes.
 type shifting struct{ shares []float64 }
 
-func (s *shifting) Reset(time.Duration, overflow.Scene) {}
+func (s *shifting) Reset(time.Duration, overflow.Layout) {}
 
 func (s *shifting) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
 	d := overflow.Decision{Cap: 8, Groups: make([]overflow.GroupStatus, len(c.Groups))}

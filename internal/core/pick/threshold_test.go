@@ -187,7 +187,7 @@ func TestUnreadyEndpointsCountAndAreNeverPicked(t *testing.T) {
 		{Zone: "zone-0", Endpoints: []int{0, 1}},
 		{Zone: "zone-1", Tier: 1},
 	}
-	if diff := cmp.Diff(want, r.scene.Groups, cmp.Transformer("empty", func(s []int) string { return fmt.Sprint(s) })); diff != "" {
+	if diff := cmp.Diff(want, r.layout.Groups, cmp.Transformer("empty", func(s []int) string { return fmt.Sprint(s) })); diff != "" {
 		t.Error("groups (-want +got):\n" + diff)
 	}
 	for i, g := range p.Status().Groups {

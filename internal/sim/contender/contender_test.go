@@ -422,7 +422,7 @@ func steps(s overflow.Strategy, length time.Duration, c *overflow.Counters) over
 // Buoyant's reference: the band is for an endpoint, so that it counts as often as there are active ones, and the pool
 // changes by one endpoint at a time.
 func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
-	scene := overflow.Scene{Endpoints: 5, Groups: []overflow.Group{
+	scene := overflow.Layout{Endpoints: 5, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0, 1, 2}}, {Zone: "b", Cost: 1, Endpoints: []int{3, 4}},
 	}}
 	flying := func(n int64) *overflow.Counters {
@@ -464,7 +464,7 @@ func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
 func TestWeirIsMadeByTheWishesOfItsName(t *testing.T) {
 	slow := func(c contender.Contender, slowdown float64) overflow.Decision {
 		s := c.Strategy(contender.Seat{Zone: "a"})
-		s.Reset(0, overflow.Scene{Endpoints: 2, Groups: []overflow.Group{
+		s.Reset(0, overflow.Layout{Endpoints: 2, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}},
 		}})
 		answered := func(latency time.Duration) *overflow.Counters {
@@ -497,7 +497,7 @@ func TestWeirIsMadeByTheWishesOfItsName(t *testing.T) {
 func TestWeirShedsOnlyIfItsNameSaysSo(t *testing.T) {
 	for name, want := range map[string]bool{"weir": false, "weir-shed": true} {
 		s := named(t, name).Strategy(contender.Seat{Zone: "a"})
-		s.Reset(0, overflow.Scene{Endpoints: 2, Groups: []overflow.Group{
+		s.Reset(0, overflow.Layout{Endpoints: 2, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}},
 		}})
 		good := overflow.GroupCounters{Sent: 50, OK: 50, Latency: time.Second, Usable: 1}

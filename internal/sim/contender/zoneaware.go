@@ -28,7 +28,7 @@ const smallest = 6
 type zoneAware struct {
 	clients []ZoneCount
 	enabled float64 // fraction of the requests that are routed by zones
-	scene   overflow.Scene
+	scene   overflow.Layout
 	begun   bool
 	panics  bool
 	since   time.Duration // when panic began or ended
@@ -37,7 +37,7 @@ type zoneAware struct {
 func newZoneAware(seat Seat) *zoneAware { return &zoneAware{clients: seat.Clients, enabled: 1} }
 
 // Reset implements overflow.Strategy.
-func (z *zoneAware) Reset(now time.Duration, scene overflow.Scene) {
+func (z *zoneAware) Reset(now time.Duration, scene overflow.Layout) {
 	z.scene = scene
 	if !z.begun {
 		z.begun, z.since = true, now

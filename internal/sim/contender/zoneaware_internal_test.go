@@ -11,7 +11,7 @@ import (
 func TestPartOfTheRequestsMayBeRoutedByZonesOnly(t *testing.T) {
 	z := newZoneAware(Seat{Clients: []ZoneCount{{"a", 1}, {"b", 1}}})
 	z.enabled = 0.25
-	z.Reset(0, overflow.Scene{Endpoints: 8, Groups: []overflow.Group{
+	z.Reset(0, overflow.Layout{Endpoints: 8, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0, 1, 2, 3}}, {Zone: "b", Endpoints: []int{4, 5, 6, 7}},
 	}})
 	d := z.Step(time.Second, &overflow.Counters{Groups: []overflow.GroupCounters{{Usable: 4}, {Usable: 4}}})
