@@ -9,7 +9,7 @@ import (
 // fixed is a strategy whose shares depend on the layout alone: Static and Random.
 type fixed struct {
 	why      reason.Code
-	confined bool                  // see Decision
+	confined bool                   // see Decision
 	shares   func(Layout) []float64 // one for each group, summing to 1
 	since    time.Duration
 	routes   []Route

@@ -11,14 +11,14 @@ import (
 
 // desk is a law and a clock, with zones that answer as they are told.
 type desk struct {
-	law   overflow.Strategy
-	now   time.Duration
+	law    overflow.Strategy
+	now    time.Duration
 	layout overflow.Layout
-	last  overflow.Decision
-	slow  map[topology.Zone]float64 // factor on the latency; 0: 1
-	fails map[topology.Zone]float64 // fraction
-	gone  map[topology.Zone]bool    // nobody there is usable
-	usual time.Duration             // latency
+	last   overflow.Decision
+	slow   map[topology.Zone]float64 // factor on the latency; 0: 1
+	fails  map[topology.Zone]float64 // fraction
+	gone   map[topology.Zone]bool    // nobody there is usable
+	usual  time.Duration             // latency
 
 	owed, lost map[topology.Zone]float64 // fractions of a request, to be sent and to fail later
 }

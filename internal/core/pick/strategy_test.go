@@ -34,7 +34,7 @@ func (f fixed) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
 type recorder struct {
 	decision overflow.Decision
 	resets   int
-	layout    overflow.Layout
+	layout   overflow.Layout
 	last     overflow.Counters // of the last step
 	total    []overflow.GroupCounters
 }
