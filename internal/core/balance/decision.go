@@ -38,6 +38,7 @@ type Group struct {
 	Limit    time.Duration // the longest latency that counts
 	ExtraRTT time.Duration // how much longer connecting takes than in the local group; 0 where one of both is not known
 
+	id         int     // see overflow.Group
 	ok, failed float64 // decayed numbers of answers
 }
 

@@ -31,9 +31,11 @@ func (l *Loop) regroup() []int {
 	kept := inherit(formed, d.Groups)
 	groups := make([]Group, len(formed))
 	for i, g := range formed {
-		groups[i].Limit = unknownLimit
 		if kept[i] >= 0 {
 			groups[i] = d.Groups[kept[i]]
+		} else {
+			l.lastID++
+			groups[i].id, groups[i].Limit = l.lastID, unknownLimit
 		}
 		groups[i].Group, groups[i].Home, groups[i].Zone = g, i == 0, g.Key.Zone
 		if g.Key.Home {
@@ -77,7 +79,7 @@ func (l *Loop) layout() overflow.Layout {
 	for i := range s.Groups {
 		g := &l.decision.Groups[i]
 		s.Groups[i] = overflow.Group{
-			Zone: g.Zone, Cluster: g.Key.Cluster, Cost: g.Cost, Tier: g.Key.Tier, Endpoints: slices.Clone(g.Ready),
+			ID: g.id, Zone: g.Zone, Cluster: g.Key.Cluster, Cost: g.Cost, Tier: g.Key.Tier, Endpoints: slices.Clone(g.Ready),
 		}
 	}
 	return s

@@ -37,6 +37,7 @@ type Loop struct {
 
 	at       time.Duration // of the last step
 	busy     time.Duration // when a request was last under way
+	lastID   int           // of groups
 	compared time.Duration // when outliers were last looked for by rates
 	out      int           // endpoints that sit out
 	warming  bool          // an endpoint starts slowly

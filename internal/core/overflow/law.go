@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // weir is the law of docs/overflow-law.md, one for each client and service. It treats every zone as a path
@@ -37,7 +35,9 @@ type weir struct {
 
 // zone is a group and all that is known of it.
 type zone struct {
-	name      key
+	group     Group
+	home      bool
+	tier      int // of the local group: 0, before all others
 	endpoints float64
 	sensor    sensor
 	window    window
@@ -49,38 +49,6 @@ type zone struct {
 	open      bool // requests may go here at all
 }
 
-// moved takes what is known of a group in another tier, where a change of policy may have moved it from; else it is new.
-func moved(known map[key]*zone, to key) *zone {
-	var from *zone
-	for name, z := range known {
-		tier := name.tier
-		if name.tier = to.tier; name == to && (from == nil || tier < from.name.tier) {
-			from = z
-		}
-	}
-	if from == nil {
-		return &zone{sensor: newSensor()}
-	}
-	delete(known, from.name)
-	return from
-}
-
-// key names a group from one layout to the next.
-type key struct {
-	home    bool // what the plan lends from a zone and what is left of the zone are two groups
-	tier    int
-	zone    topology.Zone
-	cluster string
-}
-
-func keyOf(groups []Group, i int) key {
-	k := key{home: i == 0, tier: groups[i].Tier, zone: groups[i].Zone, cluster: groups[i].Cluster}
-	if k.home {
-		k.tier = 0 // whatever made it home, it is before all tiers
-	}
-	return k
-}
-
 func newWeir(c Config) Strategy {
 	k := c.Constants
 	return &weir{k: k, config: c, crisis: k.HomeSlowdown * math.Exp(k.CrisisAbove), baseline: newBaseline()}
@@ -88,27 +56,28 @@ func newWeir(c Config) Strategy {
 
 // Reset implements Strategy.
 func (w *weir) Reset(now time.Duration, layout Layout) {
-	known := make(map[key]*zone, len(w.zones))
+	known := make(map[int]*zone, len(w.zones))
 	for _, z := range w.zones {
-		known[z.name] = z
+		known[z.group.ID] = z
 	}
 	had := len(w.zones) > 0
 	w.zones = make([]*zone, len(layout.Groups))
-	for i := range layout.Groups {
-		name := keyOf(layout.Groups, i)
-		w.zones[i] = known[name]
-		delete(known, name)
-	}
 	for i, g := range layout.Groups {
-		name := keyOf(layout.Groups, i)
-		if w.zones[i] == nil {
-			w.zones[i] = moved(known, name)
+		z := known[g.ID]
+		if z == nil || z.home != (i == 0) { // what the local group was like says little about the rest of its zone
+			z = &zone{sensor: newSensor(), home: i == 0}
+		} else {
+			delete(known, g.ID)
 		}
-		w.zones[i].name, w.zones[i].endpoints = name, float64(len(g.Endpoints))
+		z.group, z.tier, z.endpoints = g, g.Tier, float64(len(g.Endpoints))
+		if z.home {
+			z.tier = 0
+		}
+		w.zones[i] = z
 	}
-	for name := range known {
-		if name.home {
-			w.home = home{} // another home; what it allowed says nothing about this one
+	for _, z := range known {
+		if z.home {
+			w.home = home{} // another local group; what the last one allowed says nothing about it
 		}
 	}
 	w.routes, w.status = make([]Route, 0, len(w.zones)), make([]GroupStatus, len(w.zones))
@@ -271,11 +240,11 @@ func (w *weir) share(m moment) {
 			z.spill = spill{}
 			continue
 		}
-		if first || z.name.tier != w.reach && (z.spill.open || over > unnoticed && !w.growing(w.reach)) {
-			first, w.reach = false, z.name.tier
+		if first || z.tier != w.reach && (z.spill.open || over > unnoticed && !w.growing(w.reach)) {
+			first, w.reach = false, z.tier
 		}
 		w.noBetter = w.noBetter && (z.spill.dead() || z.sensor.delay > target(m, &z.sensor, from))
-		if z.name.tier > w.reach {
+		if z.tier > w.reach {
 			z.share = 0
 			continue
 		}
@@ -303,7 +272,7 @@ func (w *weir) share(m moment) {
 // it is not needed.
 func (w *weir) growing(tier int) bool {
 	for i, z := range w.zones {
-		if i > 0 && z.open && z.name.tier == tier && z.spill.grows() {
+		if i > 0 && z.open && z.tier == tier && z.spill.grows() {
 			return true
 		}
 	}
@@ -316,9 +285,9 @@ const unnoticed = 1e-3
 // scatter gives a share that has no zone to those that may be used, up to the tier that was reached, by size and inversely
 // by the square of their delay. Those that are barred get something only where all are.
 func (w *weir) scatter(m moment, share float64) {
-	here := func(z *zone) bool { return z.open && z.name.tier <= w.reach && m.now >= z.spill.barred }
+	here := func(z *zone) bool { return z.open && z.tier <= w.reach && m.now >= z.spill.barred }
 	if !slices.ContainsFunc(w.zones, here) {
-		here = func(z *zone) bool { return z.open && z.name.tier <= w.reach }
+		here = func(z *zone) bool { return z.open && z.tier <= w.reach }
 	}
 	weigh := func(z *zone) float64 {
 		size := max(z.usable, 1)

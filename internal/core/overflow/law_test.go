@@ -41,7 +41,7 @@ func newDesk(t *testing.T, c overflow.Config, zones ...topology.Zone) *desk {
 func (d *desk) reset(zones ...topology.Zone) {
 	d.layout = overflow.Layout{}
 	for i, z := range zones {
-		g := overflow.Group{Zone: z, Cost: topology.Cost(min(i, 1))}
+		g := overflow.Group{ID: int(z[0]), Zone: z, Cost: topology.Cost(min(i, 1))}
 		g.Endpoints = []int{d.layout.Endpoints, d.layout.Endpoints + 1}
 		d.layout.Endpoints += 2
 		d.layout.Groups = append(d.layout.Groups, g)

@@ -16,6 +16,7 @@ import (
 // Group is a set of endpoints that a strategy treats as one. The first group is home: the pool that the plan gives to
 // this client. Every other group holds what is left of one zone of one cluster.
 type Group struct {
+	ID        int           // of the same group in each Layout; others have others
 	Zone      topology.Zone // the home group's: the client's zone, even if the plan lends it endpoints of other zones
 	Cluster   string
 	Cost      topology.Cost // of a request from the client to this group
@@ -112,8 +113,7 @@ func (s State) String() string {
 
 // Strategy turns what was seen into shares. One goroutine at a time.
 type Strategy interface {
-	// Reset tells the strategy that the endpoints changed. What it has learned of groups that are still there (by zone
-	// and cluster) stays.
+	// Reset tells the strategy that the endpoints changed. What it has learned of groups that are still there (by ID) stays.
 	Reset(now time.Duration, layout Layout)
 	// Step takes the counters since the step before and decides until the next one. The Decision's slices belong to the
 	// strategy: they hold until the next Step or Reset.

@@ -56,7 +56,7 @@ func nonsense(t *testing.T, name string) {
 func randomLayout(random *rand.Rand) overflow.Layout {
 	var layout overflow.Layout
 	for _, z := range random.Perm(5)[:1+random.IntN(5)] {
-		g := overflow.Group{Zone: topology.Zone(rune('a' + z)), Cost: topology.Cost(random.IntN(3)), Tier: random.IntN(3)}
+		g := overflow.Group{ID: z, Zone: topology.Zone(rune('a' + z)), Cost: topology.Cost(random.IntN(3)), Tier: random.IntN(3)}
 		for range random.IntN(4) {
 			g.Endpoints = append(g.Endpoints, layout.Endpoints)
 			layout.Endpoints++

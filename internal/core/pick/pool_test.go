@@ -23,7 +23,7 @@ func target(addr string, zone topology.Zone, cost topology.Cost) pick.Target {
 	return pick.Target{Addr: netip.MustParseAddrPort(addr), Zone: zone, Cost: cost, Home: cost == 0}
 }
 
-func TestGroupsAreInWaterfallOrder(t *testing.T) {
+func TestGroupsAreInOrderOfUse(t *testing.T) {
 	a := target("10.0.0.1:80", "a", 0)
 	b := target("10.0.0.2:80", "b", 1)
 	c := target("10.0.0.3:80", "c", 1)
@@ -66,6 +66,9 @@ func TestGroupsAreInWaterfallOrder(t *testing.T) {
 			r := &recorder{}
 			p := pick.NewPool(pick.Options{Zone: "a", Strategy: r, Rotate: tt.rotate})
 			p.Update(0, tt.in)
+			for i := range tt.want {
+				tt.want[i].ID = i + 1
+			}
 			if diff := cmp.Diff(tt.want, r.layout.Groups); diff != "" {
 				t.Error("groups (-want +got):\n" + diff)
 			}

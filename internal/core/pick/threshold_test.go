@@ -184,8 +184,8 @@ func TestUnreadyEndpointsCountAndAreNeverPicked(t *testing.T) {
 	list := levels(ready{2, 5}, ready{0, 3})
 	p.Update(0, list)
 	want := []overflow.Group{
-		{Zone: "zone-0", Endpoints: []int{0, 1}},
-		{Zone: "zone-1", Tier: 1},
+		{ID: 1, Zone: "zone-0", Endpoints: []int{0, 1}},
+		{ID: 2, Zone: "zone-1", Tier: 1},
 	}
 	if diff := cmp.Diff(want, r.layout.Groups, cmp.Transformer("empty", func(s []int) string { return fmt.Sprint(s) })); diff != "" {
 		t.Error("groups (-want +got):\n" + diff)
