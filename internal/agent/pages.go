@@ -173,9 +173,9 @@ func viewPool(p *livePool, now time.Duration) PoolStatus {
 
 func viewGroup(g *pick.GroupStatus) GroupStatus {
 	return GroupStatus{
-		Zone: g.Zone, Cluster: g.Cluster, Home: g.Home, Cost: g.Cost,
+		Zone: g.Zone, Cluster: g.Key.Cluster, Home: g.Home, Cost: g.Cost,
 		Share: g.Share, Slowdown: g.Slowdown, Delivered: g.Delivered, Allowed: g.Allowed, Demand: g.Demand,
-		Endpoints: g.Endpoints, Usable: g.Usable, Drained: g.Drained, Connect: millis(g.RTT),
+		Endpoints: len(g.Members), Usable: g.Usable, Drained: g.Drained, Connect: millis(g.RTT),
 	}
 }
 

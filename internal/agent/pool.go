@@ -27,11 +27,11 @@ type pool struct {
 // while its listeners stay open. Whoever exchanges it calls Pool.Apply next; both run on the goroutine that ticks.
 type followed struct {
 	overflow.Strategy
-	scene overflow.Scene
+	scene overflow.Layout
 }
 
 // Reset implements overflow.Strategy.
-func (f *followed) Reset(now time.Duration, scene overflow.Scene) {
+func (f *followed) Reset(now time.Duration, scene overflow.Layout) {
 	f.scene = scene
 	f.Strategy.Reset(now, scene)
 }

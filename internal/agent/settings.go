@@ -80,7 +80,7 @@ func (c *Config) strategy(s spilling) (overflow.Strategy, error) {
 		name = "Static"
 	}
 	strategy, err := overflow.New(name, overflow.Config{
-		Prefer: overflow.Prefer(s.prefer), Shed: s.shed, Rotate: c.rotate(), Low: s.band.Low, High: s.band.High,
+		Prefer: overflow.Prefer(s.prefer), Shed: s.shed, Low: s.band.Low, High: s.band.High,
 	})
 	if err != nil {
 		return nil, err

@@ -62,8 +62,8 @@ func (p Player) Simulated() *strategy.Strategy {
 	p = p.withDefaults()
 	return &strategy.Strategy{
 		Name: p.Name, Title: p.Name, Mode: p.Mode, KeepsHome: overflow.KeepsHome(p.Strategy),
-		New: func(client strategy.Client) overflow.Strategy {
-			s, err := overflow.New(p.Strategy, overflow.Config{Rotate: client.Rotate})
+		New: func(strategy.Client) overflow.Strategy {
+			s, err := overflow.New(p.Strategy, overflow.Config{})
 			if err != nil {
 				panic("demo: a player that was not checked: " + err.Error())
 			}

@@ -206,7 +206,7 @@ func TestWithoutAnEndpoint(t *testing.T) {
 // shedding is a strategy that wants every request rejected.
 type shedding struct{}
 
-func (shedding) Reset(time.Duration, overflow.Scene) {}
+func (shedding) Reset(time.Duration, overflow.Layout) {}
 
 func (shedding) Step(time.Duration, *overflow.Counters) overflow.Decision {
 	return overflow.Decision{Routes: []overflow.Route{{}}, Shed: 1, Cap: 1, Groups: make([]overflow.GroupStatus, 1)}

@@ -33,7 +33,7 @@ type wheel struct {
 // equal is a strategy that gives all groups the same share.
 type equal struct{ groups int }
 
-func (e *equal) Reset(_ time.Duration, s overflow.Scene) { e.groups = len(s.Groups) }
+func (e *equal) Reset(_ time.Duration, s overflow.Layout) { e.groups = len(s.Groups) }
 
 func (e *equal) Step(time.Duration, *overflow.Counters) overflow.Decision {
 	d := overflow.Decision{Cap: 1, Groups: make([]overflow.GroupStatus, e.groups)}

@@ -62,8 +62,8 @@ func balance(tb testing.TB, name string) *strategy.Strategy {
 	}
 	return &strategy.Strategy{
 		Name: name, Mode: mode, KeepsHome: overflow.KeepsHome(name), Drains: name == "Weir",
-		New: func(at strategy.Client) overflow.Strategy {
-			s, err := overflow.New(name, overflow.Config{Rotate: at.Rotate})
+		New: func(strategy.Client) overflow.Strategy {
+			s, err := overflow.New(name, overflow.Config{})
 			if err != nil {
 				panic(err)
 			}

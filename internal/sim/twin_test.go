@@ -57,9 +57,10 @@ type twinPod struct {
 // twinClient counts for the law what it sees, and chooses as it says.
 type twinClient struct {
 	zone     topology.Zone
+	number   int // by which it turns the order of the other zones
 	rate     float64
 	law      overflow.Strategy
-	scene    overflow.Scene
+	scene    overflow.Layout
 	decision overflow.Decision
 	counters overflow.Counters
 	peers    []twinPeer // one for each pod
@@ -83,11 +84,11 @@ func playTwin(t *testing.T, sc *scenario.Scenario, seed uint64) *twin {
 	}
 	for _, zone := range sc.Clients {
 		for i, share := range zone.Shares {
-			law, err := overflow.New("Weir", overflow.Config{Rotate: uint64(i)})
+			law, err := overflow.New("Weir", overflow.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.join(&twinClient{zone: zone.Zone, rate: zone.Rate * share, law: law, peers: make([]twinPeer, len(w.pods))})
+			w.join(&twinClient{zone: zone.Zone, number: i, rate: zone.Rate * share, law: law, peers: make([]twinPeer, len(w.pods))})
 		}
 	}
 	for _, st := range sc.Steps {
@@ -133,6 +134,10 @@ func (w *twin) join(c *twinClient) {
 			zones = append(zones, p.zone)
 		}
 	}
+	others := zones[1:]
+	slices.Sort(others)
+	others = slices.Concat(others[c.number%len(others):], others[:c.number%len(others)])
+	zones = append(zones[:1], others...)
 	c.scene.Endpoints = len(w.pods)
 	for i, zone := range zones {
 		g := overflow.Group{Zone: zone, Cost: topology.Cost(min(i, 1))}

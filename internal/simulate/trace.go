@@ -105,7 +105,7 @@ func momentOf(now time.Duration, s *pick.Status) Moment {
 		Baseline: s.Baseline.Seconds() * 1000, Shed: s.Shed, //nolint:mnd // milliseconds.
 	}
 	for _, g := range s.Groups {
-		m.Groups = append(m.Groups, Group{Zone: g.Zone, Cluster: g.Cluster, Share: g.Share, Slowdown: g.Slowdown})
+		m.Groups = append(m.Groups, Group{Zone: g.Zone, Cluster: g.Key.Cluster, Share: g.Share, Slowdown: g.Slowdown})
 	}
 	return m
 }

@@ -163,11 +163,11 @@ func (t Tally) rate() float64 {
 // endpoint that fails half of its requests passes every second trial. Much more would be too much: when all are
 // overloaded, everyone fails five in a row now and then, and long pauses take away what is missing already.
 type Record struct {
-	Out    bool          // sits out, or is on trial
-	Until  time.Duration // when the pause ends; meaningful while Out
-	Pauses int           // in a row
-	Total  int64         // pauses ever
-	Recent Tally         // what it did lately
+	Out       bool          // sits out, or is on trial
+	Until     time.Duration // when the pause ends; meaningful while Out
+	Pauses    int           // in a row
+	Ejections int64         // pauses ever
+	Recent    Tally         // what it did lately
 
 	paused time.Duration // length of the last pause
 	back   time.Duration // when it last came back
@@ -207,7 +207,7 @@ func (r *Record) FailsOften(c *Config, all Tally) bool {
 func (r *Record) Eject(c *Config, by Cause, at time.Duration, random uint64) {
 	r.Out = true
 	r.Pauses++
-	r.Total++
+	r.Ejections++
 	r.paused = c.pause(r.Pauses, random)
 	if by == ByPolicy && c.Outliers != nil {
 		r.asked++

@@ -61,8 +61,8 @@ func TestPausesAreForgivenAfterAsMuchService(t *testing.T) {
 	if r.Pauses != 0 {
 		t.Errorf("pauses remembered after 2 s of service: %d, want 0", r.Pauses)
 	}
-	if r.Total != 2 {
-		t.Errorf("total %d, want 2", r.Total)
+	if r.Ejections != 2 {
+		t.Errorf("total %d, want 2", r.Ejections)
 	}
 }
 

@@ -32,15 +32,15 @@ func spilling(tb testing.TB, name string, groups int) (overflow.Strategy, *overf
 	if err != nil {
 		tb.Fatal(err)
 	}
-	scene := overflow.Scene{Endpoints: groups * 3}
-	c := &overflow.Counters{Endpoints: make([]overflow.EndpointCounters, scene.Endpoints)}
+	layout := overflow.Layout{Endpoints: groups * 3}
+	c := &overflow.Counters{Endpoints: make([]overflow.EndpointCounters, layout.Endpoints)}
 	for g := range groups {
-		scene.Groups = append(scene.Groups, overflow.Group{
+		layout.Groups = append(layout.Groups, overflow.Group{
 			Zone: topology.Zone(fmt.Sprint(g)), Cost: topology.Cost(g), Endpoints: []int{3 * g, 3*g + 1, 3*g + 2},
 		})
 		c.Groups = append(c.Groups, overflow.GroupCounters{Sent: 20, OK: 20, Latency: 200 * time.Millisecond, Usable: 3})
 	}
-	law.Reset(0, scene)
+	law.Reset(0, layout)
 	for now := time.Duration(0); now < time.Minute; now += 100 * time.Millisecond {
 		law.Step(now, c)
 	}

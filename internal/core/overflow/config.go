@@ -22,7 +22,6 @@ const (
 type Config struct {
 	Prefer    Prefer    // Weir
 	Shed      bool      // Weir: reject with 503 what no zone can take
-	Rotate    uint64    // Weir: any number that differs between clients, to spread them over zones of equal cost
 	Low, High float64   // Hazl: the band, in requests in flight for each active endpoint; 0: 0.8 and 2.0
 	Constants Constants // Weir: the zero value means DefaultConstants; for experiments
 }

@@ -47,7 +47,7 @@ func TestOnlyStaticKeepsRequestsOnItsRoutesWhateverHappens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Reset(0, overflow.Scene{Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Endpoints: []int{1}}}, Endpoints: 2})
+		s.Reset(0, overflow.Layout{Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Endpoints: []int{1}}}, Endpoints: 2})
 		c := overflow.Counters{Groups: make([]overflow.GroupCounters, 2), Endpoints: make([]overflow.EndpointCounters, 2)}
 		if d := s.Step(0, &c); d.Confined != (name == "Static") || overflow.KeepsHome(name) != d.Confined {
 			t.Errorf("%s: confined %v", name, d.Confined)
@@ -60,9 +60,9 @@ func TestUnconfinedLetsRequestsGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scene := overflow.Scene{Endpoints: 1, Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0}}}}
+	layout := overflow.Layout{Endpoints: 1, Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0}}}}
 	for want, s := range map[bool]overflow.Strategy{true: static, false: overflow.Unconfined(static)} {
-		s.Reset(0, scene)
+		s.Reset(0, layout)
 		d := s.Step(0, &overflow.Counters{Groups: make([]overflow.GroupCounters, 1)})
 		if d.Confined != want || len(d.Routes) != 1 {
 			t.Errorf("confined %v to %d routes, want %v to 1", d.Confined, len(d.Routes), want)

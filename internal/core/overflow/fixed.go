@@ -6,11 +6,11 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
-// fixed is a strategy whose shares depend on the scene alone: Static and Random.
+// fixed is a strategy whose shares depend on the layout alone: Static and Random.
 type fixed struct {
 	why      reason.Code
-	confined bool                  // see Decision
-	shares   func(Scene) []float64 // one for each group, summing to 1
+	confined bool                   // see Decision
+	shares   func(Layout) []float64 // one for each group, summing to 1
 	since    time.Duration
 	routes   []Route
 	groups   []GroupStatus
@@ -19,7 +19,7 @@ type fixed struct {
 // newStatic sends everything to the home group: hints and nothing else, as kube-proxy does, also while every endpoint at
 // home fails.
 func newStatic(Config) Strategy {
-	return &fixed{why: reason.FollowsHints, confined: true, shares: func(s Scene) []float64 {
+	return &fixed{why: reason.FollowsHints, confined: true, shares: func(s Layout) []float64 {
 		shares := make([]float64, len(s.Groups))
 		shares[0] = 1
 		return shares
@@ -28,7 +28,7 @@ func newStatic(Config) Strategy {
 
 // newRandom is blind to zones: every endpoint of every group gets the same share.
 func newRandom(Config) Strategy {
-	return &fixed{why: reason.BlindToZones, shares: func(s Scene) []float64 {
+	return &fixed{why: reason.BlindToZones, shares: func(s Layout) []float64 {
 		shares := make([]float64, len(s.Groups))
 		var endpoints int
 		for _, g := range s.Groups {
@@ -45,13 +45,13 @@ func newRandom(Config) Strategy {
 }
 
 // Reset implements Strategy.
-func (f *fixed) Reset(now time.Duration, scene Scene) {
+func (f *fixed) Reset(now time.Duration, layout Layout) {
 	f.since, f.routes, f.groups = now, nil, nil
-	if len(scene.Groups) == 0 {
+	if len(layout.Groups) == 0 {
 		return
 	}
-	f.groups = make([]GroupStatus, len(scene.Groups))
-	for i, share := range f.shares(scene) {
+	f.groups = make([]GroupStatus, len(layout.Groups))
+	for i, share := range f.shares(layout) {
 		f.groups[i].Share = share
 		if share > 0 {
 			f.routes = append(f.routes, Route{Group: i, Share: share})

@@ -73,16 +73,16 @@ func (p *part) see(dt float64, sum EndpointCounters) {
 }
 
 // Reset implements Strategy. As many endpoints stay added as before; which ones is not remembered.
-func (h *hazl) Reset(now time.Duration, scene Scene) {
-	h.groups = scene.Groups
+func (h *hazl) Reset(now time.Duration, layout Layout) {
+	h.groups = layout.Groups
 	h.extra, h.numbers = h.extra[:0], h.numbers[:0]
-	for _, g := range waterfall(scene.Groups, 0) {
-		for _, e := range scene.Groups[g].Endpoints {
+	for g := 1; g < len(layout.Groups); g++ {
+		for _, e := range layout.Groups[g].Endpoints {
 			h.extra, h.numbers = append(h.extra, place{g, e}), append(h.numbers, e)
 		}
 	}
 	h.added = min(h.added, len(h.extra))
-	n := len(scene.Groups)
+	n := len(layout.Groups)
 	h.parts, h.sums = make([]part, n), make([]EndpointCounters, n)
 	h.routes, h.status = make([]Route, 0, n), make([]GroupStatus, n)
 	for i := range h.parts {

@@ -10,15 +10,15 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 )
 
-func TestHazlMovesOneEndpointASecondCheapestZoneFirst(t *testing.T) {
+func TestHazlMovesOneEndpointASecondInOrder(t *testing.T) {
 	s, err := overflow.New("Hazl", overflow.Config{Low: 1, High: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Reset(0, overflow.Scene{Endpoints: 5, Groups: []overflow.Group{
+	s.Reset(0, overflow.Layout{Endpoints: 5, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0}},
-		{Zone: "far", Cost: 4, Endpoints: []int{1, 2}},
 		{Zone: "near", Cost: 1, Endpoints: []int{3, 4}},
+		{Zone: "far", Cost: 4, Endpoints: []int{1, 2}},
 	}})
 	step := func(now time.Duration, inFlight int64) [][]int {
 		c := &overflow.Counters{Groups: make([]overflow.GroupCounters, 3), Endpoints: make([]overflow.EndpointCounters, 5)}
@@ -43,7 +43,7 @@ func TestHazlMovesOneEndpointASecondCheapestZoneFirst(t *testing.T) {
 		got = append(got, step(time.Duration(i)*time.Second, load))
 		got = append(got, step(time.Duration(i)*time.Second+500*time.Millisecond, load))
 	}
-	home, near, far := []int{0}, 2, 1
+	home, near, far := []int{0}, 1, 2
 	want := [][][]int{ // group and added endpoints of each route
 		{home},
 		{home},
@@ -71,7 +71,7 @@ func TestHazlGivesAnAddedEndpointWhatChoicesOfTwoWould(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Reset(0, overflow.Scene{Endpoints: 4, Groups: []overflow.Group{
+		s.Reset(0, overflow.Layout{Endpoints: 4, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0, 1, 2}}, {Zone: "b", Endpoints: []int{3}},
 		}})
 		counters := &overflow.Counters{Groups: make([]overflow.GroupCounters, 2), Endpoints: make([]overflow.EndpointCounters, 4)}

@@ -4,15 +4,13 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // weir is the law of docs/overflow-law.md, one for each client and service. It treats every zone as a path
 // with congestion control: the client learns what an answer takes when nothing is wrong, measures each zone as a
 // slowdown against that, and moves a share of its requests to the cheapest zone that is better.
 //
-// Each part has its file: sensor and baseline measure, home decides what stays, waterfall where the excess goes, shed
+// Each part has its file: sensor and baseline measure, home decides what stays, spill where the excess goes, shed
 // what is rejected, state what people are told.
 type weir struct {
 	k      Constants
@@ -21,8 +19,7 @@ type weir struct {
 
 	started  bool
 	last     time.Duration
-	zones    []*zone // one for each group; the first is home
-	order    []int   // of the others, in which they are offered home's excess
+	zones    []*zone // one for each group, in the order in which they are offered the excess; the first is home
 	demand   demand
 	baseline baseline
 	home     home
@@ -38,7 +35,9 @@ type weir struct {
 
 // zone is a group and all that is known of it.
 type zone struct {
-	name      key
+	group     Group
+	home      bool
+	tier      int // of the local group: 0, before all others
 	endpoints float64
 	sensor    sensor
 	window    window
@@ -50,69 +49,37 @@ type zone struct {
 	open      bool // requests may go here at all
 }
 
-// moved takes what is known of a group in another tier, where a change of policy may have moved it from; else it is new.
-func moved(known map[key]*zone, to key) *zone {
-	var from *zone
-	for name, z := range known {
-		tier := name.tier
-		if name.tier = to.tier; name == to && (from == nil || tier < from.name.tier) {
-			from = z
-		}
-	}
-	if from == nil {
-		return &zone{sensor: newSensor()}
-	}
-	delete(known, from.name)
-	return from
-}
-
-// key names a group from one scene to the next.
-type key struct {
-	home    bool // what the plan lends from a zone and what is left of the zone are two groups
-	tier    int
-	zone    topology.Zone
-	cluster string
-}
-
-func keyOf(groups []Group, i int) key {
-	k := key{home: i == 0, tier: groups[i].Tier, zone: groups[i].Zone, cluster: groups[i].Cluster}
-	if k.home {
-		k.tier = 0 // whatever made it home, it is before all tiers
-	}
-	return k
-}
-
 func newWeir(c Config) Strategy {
 	k := c.Constants
 	return &weir{k: k, config: c, crisis: k.HomeSlowdown * math.Exp(k.CrisisAbove), baseline: newBaseline()}
 }
 
 // Reset implements Strategy.
-func (w *weir) Reset(now time.Duration, scene Scene) {
-	known := make(map[key]*zone, len(w.zones))
+func (w *weir) Reset(now time.Duration, layout Layout) {
+	known := make(map[int]*zone, len(w.zones))
 	for _, z := range w.zones {
-		known[z.name] = z
+		known[z.group.ID] = z
 	}
 	had := len(w.zones) > 0
-	w.zones = make([]*zone, len(scene.Groups))
-	for i := range scene.Groups {
-		name := keyOf(scene.Groups, i)
-		w.zones[i] = known[name]
-		delete(known, name)
-	}
-	for i, g := range scene.Groups {
-		name := keyOf(scene.Groups, i)
-		if w.zones[i] == nil {
-			w.zones[i] = moved(known, name)
+	w.zones = make([]*zone, len(layout.Groups))
+	for i, g := range layout.Groups {
+		z := known[g.ID]
+		if z == nil || z.home != (i == 0) { // what the local group was like says little about the rest of its zone
+			z = &zone{sensor: newSensor(), home: i == 0}
+		} else {
+			delete(known, g.ID)
 		}
-		w.zones[i].name, w.zones[i].endpoints = name, float64(len(g.Endpoints))
+		z.group, z.tier, z.endpoints = g, g.Tier, float64(len(g.Endpoints))
+		if z.home {
+			z.tier = 0
+		}
+		w.zones[i] = z
 	}
-	for name := range known {
-		if name.home {
-			w.home = home{} // another home; what it allowed says nothing about this one
+	for _, z := range known {
+		if z.home {
+			w.home = home{} // another local group; what the last one allowed says nothing about it
 		}
 	}
-	w.order = waterfall(scene.Groups, w.config.Rotate)
 	w.routes, w.status = make([]Route, 0, len(w.zones)), make([]GroupStatus, len(w.zones))
 	if !had && len(w.zones) > 0 {
 		w.zones[0].share = 1
@@ -267,18 +234,17 @@ func (w *weir) share(m moment) {
 	wanted, taken := over, 0.0
 	w.noBetter = true
 	first := true // of those that are open
-	for _, i := range w.order {
-		z := w.zones[i]
+	for _, z := range w.zones[1:] {
 		if !z.open {
 			z.share = 0
 			z.spill = spill{}
 			continue
 		}
-		if first || z.name.tier != w.reach && (z.spill.open || over > unnoticed && !w.growing(w.reach)) {
-			first, w.reach = false, z.name.tier
+		if first || z.tier != w.reach && (z.spill.open || over > unnoticed && !w.growing(w.reach)) {
+			first, w.reach = false, z.tier
 		}
 		w.noBetter = w.noBetter && (z.spill.dead() || z.sensor.delay > target(m, &z.sensor, from))
-		if z.name.tier > w.reach {
+		if z.tier > w.reach {
 			z.share = 0
 			continue
 		}
@@ -306,7 +272,7 @@ func (w *weir) share(m moment) {
 // it is not needed.
 func (w *weir) growing(tier int) bool {
 	for i, z := range w.zones {
-		if i > 0 && z.open && z.name.tier == tier && z.spill.grows() {
+		if i > 0 && z.open && z.tier == tier && z.spill.grows() {
 			return true
 		}
 	}
@@ -319,9 +285,9 @@ const unnoticed = 1e-3
 // scatter gives a share that has no zone to those that may be used, up to the tier that was reached, by size and inversely
 // by the square of their delay. Those that are barred get something only where all are.
 func (w *weir) scatter(m moment, share float64) {
-	here := func(z *zone) bool { return z.open && z.name.tier <= w.reach && m.now >= z.spill.barred }
+	here := func(z *zone) bool { return z.open && z.tier <= w.reach && m.now >= z.spill.barred }
 	if !slices.ContainsFunc(w.zones, here) {
-		here = func(z *zone) bool { return z.open && z.name.tier <= w.reach }
+		here = func(z *zone) bool { return z.open && z.tier <= w.reach }
 	}
 	weigh := func(z *zone) float64 {
 		size := max(z.usable, 1)

@@ -14,25 +14,26 @@ import (
 )
 
 // Group is a set of endpoints that a strategy treats as one. The first group is home: the pool that the plan gives to
-// this client. Every other group holds what is left of one zone of one cluster, in waterfall order: cheapest first.
+// this client. Every other group holds what is left of one zone of one cluster.
 type Group struct {
+	ID        int           // of the same group in each Layout; others have others
 	Zone      topology.Zone // the home group's: the client's zone, even if the plan lends it endpoints of other zones
 	Cluster   string
 	Cost      topology.Cost // of a request from the client to this group
 	Tier      int           // lower ones are spilled to first, whatever they cost
-	Endpoints []int         // indexes into Scene.Endpoints
+	Endpoints []int         // indexes into Layout.Endpoints
 }
 
-// Scene is what a strategy works on until the next change of endpoints.
-type Scene struct {
-	Groups    []Group
-	Endpoints int // how many endpoints there are in all groups
+// Layout is what a strategy works on until the next change of endpoints.
+type Layout struct {
+	Groups    []Group // in the order in which they are used, which route.Groups makes: home, then by tier and cost
+	Endpoints int     // how many endpoints there are in all groups
 }
 
 // Counters is what this client saw since the step before. Its slices belong to the caller and are reused.
 type Counters struct {
-	Groups    []GroupCounters    // one for each of Scene.Groups
-	Endpoints []EndpointCounters // one for each endpoint of the scene
+	Groups    []GroupCounters    // one for each of Layout.Groups
+	Endpoints []EndpointCounters // one for each endpoint of the layout
 }
 
 // GroupCounters is what one group did since the step before. Ages are multiples of the baseline in the last Decision, at
@@ -70,7 +71,7 @@ type Decision struct {
 	Shed     float64       // fraction of requests to reject with 503
 	Baseline time.Duration // the learned no-stress latency; 0: not known yet
 	Cap      float64       // the largest slowdown a single request may report
-	Groups   []GroupStatus // one for each of Scene.Groups
+	Groups   []GroupStatus // one for each of Layout.Groups
 	State    State
 	Reason   reason.Reason // of the last transition
 	Since    time.Duration // when the last transition was
@@ -112,9 +113,8 @@ func (s State) String() string {
 
 // Strategy turns what was seen into shares. One goroutine at a time.
 type Strategy interface {
-	// Reset tells the strategy that the endpoints changed. What it has learned of groups that are still there (by zone
-	// and cluster) stays.
-	Reset(now time.Duration, scene Scene)
+	// Reset tells the strategy that the endpoints changed. What it has learned of groups that are still there (by ID) stays.
+	Reset(now time.Duration, layout Layout)
 	// Step takes the counters since the step before and decides until the next one. The Decision's slices belong to the
 	// strategy: they hold until the next Step or Reset.
 	Step(now time.Duration, c *Counters) Decision

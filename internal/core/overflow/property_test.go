@@ -25,24 +25,24 @@ func nonsense(t *testing.T, name string) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		config := overflow.Config{
 			Prefer: []overflow.Prefer{"", overflow.PreferCost, overflow.PreferLatency}[random.IntN(3)],
-			Shed:   random.IntN(2) == 0, Rotate: random.Uint64(),
+			Shed:   random.IntN(2) == 0,
 		}
 		law, err := overflow.New(name, config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var now time.Duration
-		scene := randomScene(random)
-		law.Reset(now, scene)
+		layout := randomLayout(random)
+		law.Reset(now, layout)
 		for step := range 400 {
 			if random.IntN(40) == 0 {
-				scene = randomScene(random)
-				law.Reset(now, scene)
+				layout = randomLayout(random)
+				law.Reset(now, layout)
 			}
 			now += randomPause(random)
-			c := randomCounters(random, scene)
+			c := randomCounters(random, layout)
 			d := law.Step(now, c)
-			err := violates(scene, &d)
+			err := violates(layout, &d)
 			if err == nil && name == "Weir" {
 				err = misplaced(c, &d)
 			}
@@ -53,17 +53,17 @@ func nonsense(t *testing.T, name string) {
 	}
 }
 
-func randomScene(random *rand.Rand) overflow.Scene {
-	var scene overflow.Scene
+func randomLayout(random *rand.Rand) overflow.Layout {
+	var layout overflow.Layout
 	for _, z := range random.Perm(5)[:1+random.IntN(5)] {
-		g := overflow.Group{Zone: topology.Zone(rune('a' + z)), Cost: topology.Cost(random.IntN(3)), Tier: random.IntN(3)}
+		g := overflow.Group{ID: z, Zone: topology.Zone(rune('a' + z)), Cost: topology.Cost(random.IntN(3)), Tier: random.IntN(3)}
 		for range random.IntN(4) {
-			g.Endpoints = append(g.Endpoints, scene.Endpoints)
-			scene.Endpoints++
+			g.Endpoints = append(g.Endpoints, layout.Endpoints)
+			layout.Endpoints++
 		}
-		scene.Groups = append(scene.Groups, g)
+		layout.Groups = append(layout.Groups, g)
 	}
-	return scene
+	return layout
 }
 
 func randomPause(random *rand.Rand) time.Duration {
@@ -79,15 +79,15 @@ func randomPause(random *rand.Rand) time.Duration {
 	}
 }
 
-func randomCounters(random *rand.Rand, scene overflow.Scene) *overflow.Counters {
+func randomCounters(random *rand.Rand, layout overflow.Layout) *overflow.Counters {
 	c := &overflow.Counters{
-		Groups:    make([]overflow.GroupCounters, len(scene.Groups)),
-		Endpoints: make([]overflow.EndpointCounters, scene.Endpoints),
+		Groups:    make([]overflow.GroupCounters, len(layout.Groups)),
+		Endpoints: make([]overflow.EndpointCounters, layout.Endpoints),
 	}
 	scale := []int64{1, 3, 100, 1_000_000}[random.IntN(4)]
 	for g := range c.Groups {
 		in := &c.Groups[g]
-		in.Usable = random.IntN(len(scene.Groups[g].Endpoints) + 1)
+		in.Usable = random.IntN(len(layout.Groups[g].Endpoints) + 1)
 		in.Drained = random.IntN(10) == 0
 		if random.IntN(4) == 0 {
 			continue
@@ -101,7 +101,7 @@ func randomCounters(random *rand.Rand, scene overflow.Scene) *overflow.Counters 
 }
 
 // violates tells what is wrong with a decision.
-func violates(scene overflow.Scene, d *overflow.Decision) error {
+func violates(layout overflow.Layout, d *overflow.Decision) error {
 	var total float64
 	for _, r := range d.Routes {
 		if !(r.Share > 0 && r.Share <= 1+1e-9) {
@@ -112,7 +112,7 @@ func violates(scene overflow.Scene, d *overflow.Decision) error {
 	if !(d.Shed >= 0 && d.Shed < 1) || math.Abs(total+d.Shed-1) > 1e-6 {
 		return fmt.Errorf("shares sum to %v with %v shed", total, d.Shed)
 	}
-	if d.Baseline < 0 || !(d.Cap > 0) || len(d.Groups) != len(scene.Groups) {
+	if d.Baseline < 0 || !(d.Cap > 0) || len(d.Groups) != len(layout.Groups) {
 		return fmt.Errorf("baseline %v, cap %v, %d groups", d.Baseline, d.Cap, len(d.Groups))
 	}
 	for _, g := range d.Groups {

@@ -83,7 +83,7 @@ func (w *weir) crisisAt(before State) float64 {
 func (w *weir) why(code reason.Code) reason.Reason {
 	s := &w.zones[0].sensor
 	r := reason.New(code)
-	if zone := w.zones[0].name.zone; zone != "" {
+	if zone := w.zones[0].group.Zone; zone != "" {
 		r = reason.New(code, string(zone))
 	}
 	switch code {

@@ -117,17 +117,17 @@ func (s *stage) set(zone, name string, v float64) {
 
 func (s *stage) begin() {
 	s.plants = map[string]*plant{}
-	var scene overflow.Scene
+	var layout overflow.Layout
 	for i, name := range s.names {
 		s.plants[name] = &plant{slow: 1, ok: 1, holds: 1000, usable: 3}
 		g := overflow.Group{Zone: topology.Zone("zone-" + name), Cost: topology.Cost(min(i, 1))}
 		for range 3 {
-			g.Endpoints = append(g.Endpoints, scene.Endpoints)
-			scene.Endpoints++
+			g.Endpoints = append(g.Endpoints, layout.Endpoints)
+			layout.Endpoints++
 		}
-		scene.Groups = append(scene.Groups, g)
+		layout.Groups = append(layout.Groups, g)
 	}
-	s.law.Reset(0, scene)
+	s.law.Reset(0, layout)
 	s.last = s.law.Step(0, s.count(0))
 	fmt.Fprintf(&s.out, "t=0.0 %s: %s\n", s.last.State, s.last.Reason)
 }

@@ -17,11 +17,11 @@ func tiered(t *testing.T) *desk {
 }
 
 func (d *desk) tier() {
-	for i := range d.scene.Groups {
-		d.scene.Groups[i].Tier = i
+	for i := range d.layout.Groups {
+		d.layout.Groups[i].Tier = i
 	}
-	d.scene.Groups[1].Cost = 5
-	d.law.Reset(d.now, d.scene)
+	d.layout.Groups[1].Cost = 5
+	d.law.Reset(d.now, d.layout)
 }
 
 func TestLowerTierIsFilledFirst(t *testing.T) {
@@ -92,28 +92,6 @@ func TestAnotherTierKeepsWhatIsKnownOfAZone(t *testing.T) {
 		if got, want := d.last.Groups[i].Share, before.Groups[i].Share; got < want-0.1 || got > want+0.1 {
 			t.Errorf("group %d has %.3f after the change of tiers, %.3f before", i, got, want)
 		}
-	}
-}
-
-func TestHazlAddsEndpointsByTier(t *testing.T) {
-	law, err := overflow.New("Hazl", overflow.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	law.Reset(0, overflow.Scene{Endpoints: 3, Groups: []overflow.Group{
-		{Zone: "a", Endpoints: []int{0}},
-		{Zone: "b", Cost: 1, Tier: 2, Endpoints: []int{1}},
-		{Zone: "c", Cost: 9, Tier: 1, Endpoints: []int{2}},
-	}})
-	busy := &overflow.Counters{
-		Groups: make([]overflow.GroupCounters, 3), Endpoints: []overflow.EndpointCounters{{InFlight: 4}, {}, {}},
-	}
-	var d overflow.Decision
-	for now := time.Duration(0); len(d.Routes) < 2 && now < time.Minute; now += 100 * time.Millisecond {
-		d = law.Step(now, busy)
-	}
-	if len(d.Routes) != 2 || d.Routes[1].Group != 2 {
-		t.Errorf("routes %+v: want home and the endpoint of tier 1", d.Routes)
 	}
 }
 

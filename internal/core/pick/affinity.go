@@ -12,7 +12,7 @@ import (
 // Source: Envoy's locality weights. Departure: a part is drawn at random instead of by a schedule, so that parts share
 // no counter.
 type affinity struct {
-	places odds // by effective weight
+	places weightedIndex // by effective weight
 	parts  []picker
 }
 
@@ -21,7 +21,7 @@ const overprovisioning = 1.4
 
 // newAffinity makes the picker for endpoints some of which have a part's weight, whether they serve or not; one is ready
 // at least. Those that have no weight get no requests, unless nobody else can serve.
-func newAffinity(c *Config, endpoints []*endpoint, turn *turn) picker {
+func newAffinity(c *Config, endpoints []*endpoint, counter *counter) picker {
 	order := slices.Clone(endpoints)
 	slices.SortStableFunc(order, func(a, b *endpoint) int { return strings.Compare(a.target.Affinity, b.target.Affinity) })
 	p := &affinity{}
@@ -39,15 +39,15 @@ func newAffinity(c *Config, endpoints []*endpoint, turn *turn) picker {
 		}
 		health := min(1, overprovisioning*float64(len(usable))/float64(n))
 		weights = append(weights, float64(part[0].target.AffinityWeight)*health)
-		p.parts = append(p.parts, newPlain(c, usable, turn.branch()))
+		p.parts = append(p.parts, newPlain(c, usable, counter.branch()))
 	}
 	switch len(p.parts) {
 	case 0:
-		return newPlain(c, slices.DeleteFunc(order, func(e *endpoint) bool { return e.target.Unready }), turn)
+		return newPlain(c, slices.DeleteFunc(order, func(e *endpoint) bool { return e.target.Unready }), counter)
 	case 1:
 		return p.parts[0]
 	default:
-		p.places = sharedOdds(weights)
+		p.places = sharedIndex(weights)
 		return p
 	}
 }
@@ -60,8 +60,8 @@ func usable(endpoints []*endpoint) []*endpoint {
 }
 
 // branch makes a counter for a part, which goes on from another place each time that the parts are made again.
-func (t *turn) branch() *turn {
-	b := new(turn)
+func (t *counter) branch() *counter {
+	b := new(counter)
 	b.n.Store(scatter(t.n.Add(golden)))
 	return b
 }

@@ -4,19 +4,21 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-lb/weir/internal/core/balance"
 )
 
 const (
-	// slots of a ring: with a horizon of 16 baselines each is a quarter to a half of a baseline wide.
+	// slots of an age set: with a horizon of 16 baselines each is a quarter to a half of a baseline wide.
 	slots = 64
 	// minSlotWidth: 64 slots of 6 ms or more outlast three ticks, so that a slot is rarely used again before a tick saw
 	// it, however short the baseline.
 	minSlotWidth = 6 * time.Millisecond
-	// maxShards bounds the memory of a ring, at 576 B each.
+	// maxShards bounds the memory of an age set, at 576 B each.
 	maxShards = 16
 )
 
-// ring counts the requests of one group that wait for an answer, by the time at which they started, so that their ages
+// ageSet counts the requests of one group that wait for an answer, by the time at which they started, so that their ages
 // can be read without a list of them. A request enters the slot of its start and leaves it when it is answered. One that
 // is still there when the slot's time is up is overdue: it is counted once, and its answer finds another tag in the slot
 // and so knows that it came too late.
@@ -26,7 +28,7 @@ const (
 // the slot's previous use before a tick did takes it over.
 //
 // Safe for concurrent use.
-type ring struct {
+type ageSet struct {
 	shift  uint // width of a slot: 2^shift ns
 	shards []shard
 }
@@ -38,23 +40,23 @@ type shard struct {
 	_       [56]byte      // the rest of a cache line of 64 B
 }
 
-// newRing makes a ring that keeps requests apart for at least the horizon. shards is a power of two.
-func newRing(horizon time.Duration, shards int) *ring {
+// newAgeSet makes an age set that keeps requests apart for at least the horizon. shards is a power of two.
+func newAgeSet(horizon time.Duration, shards int) *ageSet {
 	width := max(minSlotWidth, (horizon+slots-1)/slots)
-	return &ring{shift: uint(bits.Len64(uint64(width - 1))), shards: make([]shard, shards)}
+	return &ageSet{shift: uint(bits.Len64(uint64(width - 1))), shards: make([]shard, shards)}
 }
 
 // covers gives the longest time for which starts are kept apart.
-func (r *ring) covers() time.Duration { return slots << r.shift }
+func (r *ageSet) covers() time.Duration { return slots << r.shift }
 
-// suits tells whether the ring is long enough for the horizon and not more than four times too long (a slot width is
+// suits tells whether the age set is long enough for the horizon and not more than four times too long (a slot width is
 // rounded up to a power of two, so that twice too long is common).
-func (r *ring) suits(horizon time.Duration) bool {
+func (r *ageSet) suits(horizon time.Duration) bool {
 	return horizon <= r.covers() && (r.covers() <= 4*horizon || r.covers() < 2*slots*minSlotWidth)
 }
 
 // enter counts a request that starts now.
-func (r *ring) enter(now time.Duration, random uint64) (slot *atomic.Uint64, tag uint32) {
+func (r *ageSet) enter(now time.Duration, random uint64) (slot *atomic.Uint64, tag uint32) {
 	number := uint64(now) >> r.shift
 	// The number of shards is a power of two, so the mask is never out of range; the compiler cannot know.
 	s := &r.shards[random&uint64(len(r.shards)-1)]
@@ -108,17 +110,9 @@ type ageing struct {
 	horizon  time.Duration // older ones are overdue
 }
 
-// ages is what a ring tells at one moment.
-type ages struct {
-	unanswered int64   // requests in the age set
-	waiting    int64   // those older than a baseline
-	aged       float64 // sum of their ages, in baselines
-	overdue    int64   // taken out because they are too old, since the reading before
-}
-
-// read sums up the ring and takes out what is overdue.
-func (r *ring) read(a ageing) ages {
-	var sum ages
+// read sums up the age set and takes out what is overdue.
+func (r *ageSet) read(a ageing) balance.GroupCounters {
+	var sum balance.GroupCounters
 	width := time.Duration(1) << r.shift
 	for i := range r.shards {
 		s := &r.shards[i]
@@ -130,14 +124,14 @@ func (r *ring) read(a ageing) ages {
 			oldest := a.now - r.start(word, a.now) - a.lead
 			youngest := max(0, oldest-width) // if it started at the end of the slot, or just now
 			if youngest >= a.horizon {
-				sum.overdue += expire(&s.slots[j], word)
+				sum.Overdue += expire(&s.slots[j], word)
 				continue
 			}
 			count := int64(uint32(word))
-			sum.unanswered += count
+			sum.Unanswered += count
 			if middle := (oldest + youngest) / 2; a.baseline > 0 && middle >= a.baseline {
-				sum.waiting += count
-				sum.aged += float64(count) * min(middle.Seconds()/a.baseline.Seconds(), a.limit)
+				sum.Waiting += count
+				sum.Aged += float64(count) * min(middle.Seconds()/a.baseline.Seconds(), a.limit)
 			}
 		}
 	}
@@ -154,8 +148,8 @@ func expire(slot *atomic.Uint64, word uint64) int64 {
 	return 0
 }
 
-// takenOver gives how many requests starts have found overdue since the ring was made.
-func (r *ring) takenOver() int64 {
+// takenOver gives how many requests starts have found overdue since the age set was made.
+func (r *ageSet) takenOver() int64 {
 	var n uint64
 	for i := range r.shards {
 		n += r.shards[i].overdue.Load()
@@ -164,51 +158,51 @@ func (r *ring) takenOver() int64 {
 }
 
 // start gives the time at which the slot of that word begins, from the lower half of its number.
-func (r *ring) start(word uint64, now time.Duration) time.Duration {
+func (r *ageSet) start(word uint64, now time.Duration) time.Duration {
 	number := uint64(now) >> r.shift
 	ago := int64(int32(uint32(number) - uint32(word>>32)))
 	return time.Duration(int64(number)-ago) << r.shift
 }
 
-// history is the age set of a group: the ring in use, and the ones before until they are empty. One goroutine at a time.
+// history is the age sets of a group: the one in use, and those before until they are empty. One goroutine at a time.
 type history struct {
-	rings  []*ring // the first is in use
-	counts int64   // what the rings' starts had taken over at the last reading
-	empty  bool    // nobody was in the one ring then, so that without a start nobody is in it now
+	sets   []*ageSet // the first is in use
+	counts int64     // what starts had taken over at the last reading
+	empty  bool      // no request was in the only set then, so that without a start none is in it now
 }
 
-// fit gives the ring for starts from now on: a new one if the horizon has changed too much for the old.
-func (h *history) fit(horizon time.Duration, shards int) *ring {
-	if len(h.rings) == 0 || !h.rings[0].suits(horizon) {
-		h.rings = append([]*ring{newRing(horizon, shards)}, h.rings...)
+// fit gives the age set for starts from now on: a new one if the horizon has changed too much for the old.
+func (h *history) fit(horizon time.Duration, shards int) *ageSet {
+	if len(h.sets) == 0 || !h.sets[0].suits(horizon) {
+		h.sets = append([]*ageSet{newAgeSet(horizon, shards)}, h.sets...)
 		h.empty = false
 	}
-	return h.rings[0]
+	return h.sets[0]
 }
 
-// read sums up all rings and forgets old ones that are empty. A request that enters a forgotten ring, because it still
-// holds an old view, is not in the age set; the rest of its life is counted as usual.
-func (h *history) read(a ageing) ages {
-	var sum ages
+// read sums up all age sets and forgets old ones that are empty. A request that enters a forgotten one, because it still
+// holds an old view, is not counted by age; the rest of its life is counted as usual.
+func (h *history) read(a ageing) balance.GroupCounters {
+	var sum balance.GroupCounters
 	var all, kept int64
-	rings := h.rings[:0]
-	for i, r := range h.rings {
+	sets := h.sets[:0]
+	for i, r := range h.sets {
 		here := r.read(a)
 		n := r.takenOver()
 		all += n
-		sum.unanswered += here.unanswered
-		sum.waiting += here.waiting
-		sum.aged += here.aged
-		sum.overdue += here.overdue
-		if i == 0 || here.unanswered > 0 {
-			rings = append(rings, r)
+		sum.Unanswered += here.Unanswered
+		sum.Waiting += here.Waiting
+		sum.Aged += here.Aged
+		sum.Overdue += here.Overdue
+		if i == 0 || here.Unanswered > 0 {
+			sets = append(sets, r)
 			kept += n
 		}
 	}
-	clear(h.rings[len(rings):])
-	h.rings = rings
-	sum.overdue += all - h.counts
+	clear(h.sets[len(sets):])
+	h.sets = sets
+	sum.Overdue += all - h.counts
 	h.counts = kept
-	h.empty = sum.unanswered == 0 && len(h.rings) == 1
+	h.empty = sum.Unanswered == 0 && len(h.sets) == 1
 	return sum
 }

@@ -155,7 +155,7 @@ func BenchmarkClock(b *testing.B) {
 	_ = sum
 }
 
-// BenchmarkTick is one turn of the loop with nothing to do, as most are.
+// BenchmarkTick is one step of the loop with nothing to do, as most are.
 func BenchmarkTick(b *testing.B) {
 	for _, n := range []int{3, 30, 300} {
 		b.Run(fmt.Sprintf("endpoints=%d", n), func(b *testing.B) {

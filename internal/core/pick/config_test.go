@@ -114,8 +114,8 @@ func TestTraitsChangeWithoutForgetting(t *testing.T) {
 	}
 	inFlight := int64(0)
 	for i, e := range p.Status().Endpoints {
-		if e.Target != list[i] {
-			t.Errorf("%+v, want %+v", e.Target, list[i])
+		if e.Endpoint != list[i] {
+			t.Errorf("%+v, want %+v", e.Endpoint, list[i])
 		}
 		inFlight += e.InFlight
 	}

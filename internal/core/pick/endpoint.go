@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/health"
 )
 
@@ -23,7 +24,7 @@ type endpoint struct {
 	standing atomic.Uint32 // see the standings
 	streaks  atomic.Uint64 // failures in a row, by kind; see lengthen
 	outAt    atomic.Int64  // when it last began to sit out
-	ward     *ward
+	detector *detector
 
 	// target's Addr, Zone, Cluster and Cost never change, and requests may read them. The rest belongs to the loop, which
 	// makes new pickers when it changes.
@@ -31,21 +32,22 @@ type endpoint struct {
 	id     uint32
 	ramp   atomic.Uint32 // how much of its weight counts while it starts slowly, in 1/65536; 0: all. Written by the loop
 	cause  atomic.Uint32 // health.Cause of the last time that it began to sit out
-	_      [44]byte      // up to 256 B: a multiple of 64 that is a size class, so that lines stay whole
+
+	// Of ticks alone.
+	shown   uint32 // its standing in the last view
+	seen    reading
+	drained bool
+	_       [3]byte // up to 256 B: a multiple of 64 that is a size class, so that lines stay whole
 }
 
-// The standings of an endpoint.
-//
-//	serving ──failures──► out ──pause over──► due ──one request──► trying ──success──► serving
-//	                       ▲                   ▲──────canceled───────┘ └──failure──► out
-//
-// Requests move it from serving to out and away from trying, the loop does the rest; gone is final.
+// The standings of an endpoint are those of the loop, and one more. Requests move an endpoint from serving to out and away
+// from trying, the loop does the rest; gone is final.
 const (
-	serving uint32 = iota
-	out            // sits out
-	due            // its pause is over; the next request that comes by is its trial
-	trying         // that request is under way
-	gone           // removed
+	serving = uint32(balance.Serving)
+	out     = uint32(balance.Out)
+	due     = uint32(balance.Due)
+	trying  = uint32(balance.Trying)
+	gone    = trying + 1 // removed
 )
 
 const (
@@ -58,8 +60,26 @@ const (
 	weightOne    = 256 // slowdown 1; a step of 1/256 is far below the noise of a slowdown
 )
 
+// change takes over what may change of an endpoint while it stays the same.
+func (e *endpoint) change(to *Target) {
+	own := &e.target
+	if to.Unready && !own.Unready { // it does not take the place of another one that has to sit out
+		e.restore()
+	}
+	// One by one: requests read the others.
+	own.Home, own.Tier, own.Unready = to.Home, to.Tier, to.Unready
+	own.Weight, own.HashKey, own.Affinity, own.AffinityWeight = to.Weight, to.HashKey, to.Affinity, to.AffinityWeight
+}
+
 // inFlight gives how many requests occupy the endpoint.
 func (e *endpoint) inFlight() int64 { return int64(uint32(e.flow.Load())) }
+
+func newEndpoint(id uint32, t Target, d *detector) *endpoint {
+	e := &endpoint{id: id, detector: d, target: t}
+	e.standing.Store(serving)
+	e.weight.Store(weightOne)
+	return e
+}
 
 // load is what a choice by load compares: requests in flight, this one included, times the recent slowdown. Who does
 // not serve is never better than who does.
@@ -83,14 +103,14 @@ func (e *endpoint) succeed(latency time.Duration, a arrival) {
 	}
 }
 
-// fail takes a failure and ends the endpoint's turn if it was one too many.
+// fail takes a failure and ejects the endpoint if it was one too many.
 func (e *endpoint) fail(now time.Duration, a arrival, o Outcome) {
 	e.despair(a)
 	rows := e.streaks.Load()
 	for !e.streaks.CompareAndSwap(rows, lengthen(rows, o)) {
 		rows = e.streaks.Load()
 	}
-	if by := e.ward.rules.Load().Trips(streaks(lengthen(rows, o))); by != health.NotOut {
+	if by := e.detector.rules.Load().Trips(streaks(lengthen(rows, o))); by != health.NotOut {
 		e.eject(now, by)
 	}
 }
@@ -101,56 +121,5 @@ func (e *endpoint) despair(a arrival) {
 		e.failed.Add(1)
 	} else {
 		e.late.Add(failedLate)
-	}
-}
-
-// eject makes a serving endpoint sit out, if the pool can do without it. Requests see it at once; how long the pause
-// lasts is for the loop to say.
-func (e *endpoint) eject(now time.Duration, by health.Cause) {
-	if e.standing.Load() != serving || !e.ward.admit() {
-		return
-	}
-	e.cause.Store(uint32(by))
-	e.outAt.Store(int64(now))
-	if !e.standing.CompareAndSwap(serving, out) {
-		e.ward.discharge()
-	}
-}
-
-// judge ends a trial.
-func (e *endpoint) judge(now time.Duration, o Outcome) {
-	switch {
-	case o == Success:
-		if e.standing.CompareAndSwap(trying, serving) {
-			e.ward.discharge()
-		}
-	case o.Failed():
-		e.outAt.Store(int64(now))
-		e.standing.CompareAndSwap(trying, out)
-	default:
-		e.standing.CompareAndSwap(trying, due)
-	}
-}
-
-// restore brings an endpoint back that sits out, without a trial.
-func (e *endpoint) restore() {
-	for {
-		s := e.standing.Load()
-		if s == serving || s == gone {
-			return
-		}
-		if e.standing.CompareAndSwap(s, serving) {
-			e.streaks.Store(0)
-			e.ward.discharge()
-			return
-		}
-	}
-}
-
-// remove ends the endpoint's time in the pool.
-func (e *endpoint) remove() {
-	switch e.standing.Swap(gone) {
-	case out, due, trying:
-		e.ward.discharge()
 	}
 }

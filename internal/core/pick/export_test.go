@@ -13,8 +13,8 @@ const (
 // Misaligned counts endpoints that share a cache line with another object.
 func (p *Pool) Misaligned() int {
 	n := 0
-	for _, m := range p.members {
-		if uintptr(unsafe.Pointer(m.endpoint))%CacheLine != 0 {
+	for _, e := range p.endpoints {
+		if uintptr(unsafe.Pointer(e))%CacheLine != 0 {
 			n++
 		}
 	}

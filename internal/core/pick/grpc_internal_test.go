@@ -127,7 +127,7 @@ func TestKeysReachWhomGRPCWouldReach(t *testing.T) {
 		for _, e := range endpoints[len(endpoints)-refusing:] {
 			e.standing.Store(out)
 		}
-		p := newPicker(c, endpoints, new(turn))
+		p := newPicker(c, endpoints, new(counter))
 		conn := dial(t, c, targets)
 		for range 150 {
 			key := fmt.Sprintf("key-%d", random.Uint64())

@@ -5,19 +5,19 @@ import (
 	"testing"
 )
 
-// sizes adds up what each claim has.
-func sizes(stretches []stretch) map[*group]uint64 {
+// sizes adds up what each allocation has.
+func sizes(ranges []keyRange) map[*group]uint64 {
 	has := map[*group]uint64{}
 	begin := uint64(0)
-	for _, p := range stretches {
+	for _, p := range ranges {
 		has[p.group] += p.end - begin
 		begin = p.end
 	}
 	return has
 }
 
-// movedKeys measures the stretch of the interval that belongs to another group than before, by walking over all ends.
-func movedKeys(before, after []stretch) uint64 {
+// movedKeys measures the keyRange of the interval that belongs to another group than before, by walking over all ends.
+func movedKeys(before, after []keyRange) uint64 {
 	var moved, at uint64
 	for i, j := 0, 0; i < len(before) && j < len(after); {
 		next := min(before[i].end, after[j].end)
@@ -35,19 +35,19 @@ func movedKeys(before, after []stretch) uint64 {
 	return moved
 }
 
-// claimsOf divides the interval at random, some claims being empty.
-func claimsOf(random *rand.Rand, groups []*group) []claim {
-	claims := make([]claim, len(groups))
+// claimsOf divides the interval at random, some wanted being empty.
+func claimsOf(random *rand.Rand, groups []*group) []allocation {
+	wanted := make([]allocation, len(groups))
 	left := uint64(whole)
 	for i, g := range groups {
-		claims[i].group = g
+		wanted[i].group = g
 		if random.IntN(3) > 0 {
-			claims[i].size = random.Uint64N(left + 1)
-			left -= claims[i].size
+			wanted[i].size = random.Uint64N(left + 1)
+			left -= wanted[i].size
 		}
 	}
-	claims[random.IntN(len(claims))].size += left
-	return claims
+	wanted[random.IntN(len(wanted))].size += left
+	return wanted
 }
 
 func TestChangeOfSharesMovesNoKeyThatNeedNotMove(t *testing.T) {
@@ -61,29 +61,29 @@ func TestChangeOfSharesMovesNoKeyThatNeedNotMove(t *testing.T) {
 		if random.IntN(2) == 0 {
 			groups = append(groups, nil) // what is shed
 		}
-		var stretches []stretch
+		var ranges []keyRange
 		for step := range 40 {
-			claims := claimsOf(random, groups)
-			next := apportion(stretches, claims)
+			wanted := claimsOf(random, groups)
+			next := apportion(ranges, wanted)
 			has, least := sizes(next), uint64(0)
-			for _, c := range claims {
+			for _, c := range wanted {
 				if has[c.group] != c.size {
-					t.Fatalf("a group has %d, claims %d: %v", has[c.group], c.size, next)
+					t.Fatalf("a group has %d, wanted %d: %v", has[c.group], c.size, next)
 				}
-				if had := sizes(stretches)[c.group]; had > c.size {
+				if had := sizes(ranges)[c.group]; had > c.size {
 					least += had - c.size
 				}
 			}
-			if n := len(next); next[n-1].end != whole || n > stretchesEach*len(claims) {
-				t.Fatalf("%d stretches up to %d for %d claims", n, next[n-1].end, len(claims))
+			if n := len(next); next[n-1].end != whole || n > rangesEach*len(wanted) {
+				t.Fatalf("%d ranges up to %d for %d wanted", n, next[n-1].end, len(wanted))
 			}
-			if moved := movedKeys(stretches, next); step > 0 && moved != least {
-				if len(next) > len(claims) {
-					t.Fatalf("%d moved, %d need to: %v, then %v", moved, least, stretches, next)
+			if moved := movedKeys(ranges, next); step > 0 && moved != least {
+				if len(next) > len(wanted) {
+					t.Fatalf("%d moved, %d need to: %v, then %v", moved, least, ranges, next)
 				}
-				anew++ // laid out anew, to have few stretches
+				anew++ // laid out anew, to have few ranges
 			}
-			stretches = next
+			ranges = next
 		}
 	}
 	if anew > 300*40/10 {
@@ -93,19 +93,19 @@ func TestChangeOfSharesMovesNoKeyThatNeedNotMove(t *testing.T) {
 
 func TestHomeGetsBackTheKeysThatItGaveUp(t *testing.T) {
 	home, b := &group{}, &group{}
-	stretches := []stretch{{end: whole, group: home}}
+	ranges := []keyRange{{end: whole, group: home}}
 	for _, h := range []float64{0.9, 0.7, 0.8, 0.5, 0.95, 0.6} {
-		stretches = apportion(stretches, []claim{{home, position(h)}, {b, whole - position(h)}})
-		if stretches[0].group != home || stretches[0].end != position(h) {
-			t.Fatalf("home has %v at a share of %v: want one stretch from 0", stretches, h)
+		ranges = apportion(ranges, []allocation{{home, position(h)}, {b, whole - position(h)}})
+		if ranges[0].group != home || ranges[0].end != position(h) {
+			t.Fatalf("home has %v at a share of %v: want one keyRange from 0", ranges, h)
 		}
 	}
 }
 
 func TestKeysOfGroupsThatWentAreTakenOver(t *testing.T) {
 	a, b, c := &group{}, &group{}, &group{}
-	before := apportion(nil, []claim{{a, whole / 2}, {b, whole / 4}, {c, whole / 4}})
-	after := apportion(before, []claim{{a, whole / 2}, {c, whole / 2}})
+	before := apportion(nil, []allocation{{a, whole / 2}, {b, whole / 4}, {c, whole / 4}})
+	after := apportion(before, []allocation{{a, whole / 2}, {c, whole / 2}})
 	if moved := movedKeys(before, after); moved != whole/4 {
 		t.Errorf("%d of %d keys moved, want a quarter: %v", moved, uint64(whole), after)
 	}

@@ -88,7 +88,7 @@ func (s *numbers) next() uint64 {
 type leastWeighted struct {
 	endpoints []*endpoint
 	weights   []float64
-	places    odds                // by weight
+	places    weightedIndex       // by weight
 	favour    [manyActive]float64 // 1 / (in flight + 1)^bias
 	bias      float64
 }
@@ -105,7 +105,7 @@ func newLeastWeighted(c *Config, endpoints []*endpoint) *leastWeighted {
 	for i, e := range endpoints {
 		weights[i] = float64(weightOf(&e.target))
 	}
-	p := &leastWeighted{endpoints: endpoints, weights: weights, places: sharedOdds(weights), bias: 1}
+	p := &leastWeighted{endpoints: endpoints, weights: weights, places: sharedIndex(weights), bias: 1}
 	if c.Bias != nil {
 		p.bias = *c.Bias
 	}

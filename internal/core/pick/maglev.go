@@ -2,7 +2,6 @@ package pick
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/weir-lb/weir/internal/core/hash"
 )
@@ -13,18 +12,18 @@ const (
 	maxTable     = 5_000_011
 )
 
-// maglevTable has a slot for each remainder of a key, filled by the endpoints in turn, each in an order of its own.
+// maglevTable has a slot for each remainder of a key, filled by the endpoints round by round, each in an order of its own.
 //
 // Source: Eisenbud et al., "Maglev", NSDI 2016, section 3.4, with hashes and weights as Envoy has them, slot for slot.
 type maglevTable struct {
 	slots []uint32 // owners
 }
 
-func newMaglevTable(c *Config, spokes []spoke) *maglevTable {
-	f := newFiller(tableSize(c), spokes)
+func newMaglevTable(c *Config, weightedKeys []weightedKey) *maglevTable {
+	f := newFiller(tableSize(c), weightedKeys)
 	// A round for each slot of the heaviest; a try costs a fiftieth of what the queue costs for a slot.
 	const worthQueueing = 50
-	if f.heaviest*float64(len(spokes)) < worthQueueing {
+	if f.heaviest*float64(len(weightedKeys)) < worthQueueing {
 		f.fill()
 	} else {
 		f.fillQueued()
@@ -59,44 +58,26 @@ type filler struct {
 	slots  []uint32
 	taken  []uint64 // one bit for each slot: it stays in the nearest cache while slots are touched all over
 	free   int
-	spokes []spoke
+	keys   []weightedKey
 	orders []order
 
 	heaviest float64 // of the weights
 	targets  []float64
 }
 
-// order is the order in which an endpoint wants slots: at, at + skip, and so on, around the table. Both are 64-bit fractions
-// of the table, rounded up, so that going around is what overflow does by itself, and each step one addition that waits
-// for nothing. The error grows by less than 1 with each step, and an order has no more steps than the table has slots: it
-// stays below 2^23, and a slot of the largest table is 2^41 wide.
+// order is the order in which an endpoint wants slots: at, at + skip, and so on, around the table.
 type order struct{ at, skip uint64 }
 
-// fraction gives slot/size in 1/2^64, rounded up; the slot is below the size.
-func fraction(slot, size uint64) uint64 {
-	quotient, rest := bits.Div64(slot, 0, size)
-	if rest > 0 {
-		quotient++
-	}
-	return quotient
-}
-
-// slot gives the slot in which a fraction of the table lies.
-func slot(fraction, size uint64) uint64 {
-	whole, _ := bits.Mul64(fraction, size)
-	return whole
-}
-
-func newFiller(size uint64, spokes []spoke) *filler {
+func newFiller(size uint64, weightedKeys []weightedKey) *filler {
 	f := &filler{
 		slots: make([]uint32, size), taken: make([]uint64, size/64+1), free: int(size), //nolint:gosec // at most maxTable.
-		spokes: spokes, orders: make([]order, len(spokes)), targets: make([]float64, len(spokes)),
+		keys: weightedKeys, orders: make([]order, len(weightedKeys)), targets: make([]float64, len(weightedKeys)),
 	}
-	for i, s := range spokes {
+	for i, s := range weightedKeys {
 		f.heaviest = max(f.heaviest, s.weight)
 		f.orders[i] = order{
-			at:   fraction(hash.XXH64String(0, s.key)%size, size),
-			skip: fraction(hash.XXH64String(1, s.key)%(size-1)+1, size),
+			at:   hash.XXH64String(0, s.key) % size,
+			skip: hash.XXH64String(1, s.key)%(size-1) + 1,
 		}
 	}
 	return f
@@ -105,15 +86,16 @@ func newFiller(size uint64, spokes []spoke) *filler {
 // take gives an endpoint the next slot of its order that is free, and sets its target higher.
 func (f *filler) take(i int) {
 	size, taken, o := uint64(len(f.slots)), f.taken, f.orders[i]
-	at := slot(o.at, size)
+	at := o.at
 	for taken[at/64]>>(at%64)&1 != 0 {
-		o.at += o.skip
-		at = slot(o.at, size)
+		if at += o.skip; at >= size {
+			at -= size
+		}
 	}
 	taken[at/64] |= 1 << (at % 64)
-	f.slots[at] = f.spokes[i].index
+	f.slots[at] = f.keys[i].index
 	f.free--
-	f.orders[i].at = o.at
+	f.orders[i].at = at
 	f.targets[i] += f.heaviest
 }
 
@@ -121,8 +103,8 @@ func (f *filler) take(i int) {
 // then grows by the largest weight: the heaviest takes one in every round, one of half its weight in every other.
 func (f *filler) fill() {
 	for round := 1.0; f.free > 0; round++ {
-		for i := range f.spokes {
-			if round*f.spokes[i].weight < f.targets[i] {
+		for i := range f.keys {
+			if round*f.keys[i].weight < f.targets[i] {
 				continue
 			}
 			if f.take(i); f.free == 0 {
@@ -135,14 +117,14 @@ func (f *filler) fill() {
 // fillQueued does the same with a queue of who is next, by round and then by index, which skips the rounds in which a light
 // endpoint does nothing: with one heavy endpoint among thousands they would be nearly all.
 func (f *filler) fillQueued() {
-	queue := make(rounds, len(f.spokes)) // all in the first round, in order: a heap already
+	queue := make(rounds, len(f.keys)) // all in the first round, in order: a heap already
 	for i := range queue {
 		queue[i] = actor{round: 1, index: i}
 	}
 	for f.free > 0 {
 		i := queue[0].index
 		f.take(i)
-		queue[0].round = nextRound(queue[0].round, f.spokes[i].weight, f.targets[i])
+		queue[0].round = nextRound(queue[0].round, f.keys[i].weight, f.targets[i])
 		queue.sink()
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // tableOf is the table of targets, as the ports or the last numbers of their addresses.
 func tableOf(size uint64, targets []Target) []int {
-	slots := newWheel(&Config{Algorithm: Maglev, TableSize: size}, targets).(*maglevTable).slots
+	slots := newHashTable(&Config{Algorithm: Maglev, TableSize: size}, targets).(*maglevTable).slots
 	table := make([]int, len(slots))
 	for i, owner := range slots {
 		table[i] = int(owner)
@@ -67,10 +67,7 @@ func TestPublishedTablesAreReproduced(t *testing.T) {
 //
 func TestOrdersOfSlotsAreReproduced(t *testing.T) {
 	want := []order{{2, 4}, {3, 6}, {0, 2}, {3, 3}, {1, 3}, {1, 5}}
-	got := newFiller(7, spokes(ports(90, 95))).orders
-	for i, o := range got {
-		got[i] = order{slot(o.at, 7), slot(o.skip, 7)}
-	}
+	got := newFiller(7, weightedKeys(ports(90, 95))).orders
 	if !slices.Equal(got, want) {
 		t.Errorf("offsets and skips %v, want %v", got, want)
 	}
@@ -84,7 +81,7 @@ func TestTablesOfTheUsualSize(t *testing.T) {
 	if got, want := counts(tableOf(0, row("10.0.0.1:8080*1 10.0.0.2:8080*2")), 2), []int{21846, 43691}; !slices.Equal(got, want) {
 		t.Errorf("weights 1:2 have %v, want %v", got, want)
 	}
-	wantPicks(t, newPicker(c, crowd(threeHosts()), new(turn)), ".2", ".3", ".3", ".1", ".3")
+	wantPicks(t, newPicker(c, crowd(threeHosts()), new(counter)), ".2", ".3", ".3", ".1", ".3")
 }
 
 // sizes that are no primes do not reach here; if one did, the table would be filled all the same.
@@ -110,7 +107,7 @@ func TestSubstituteIsAtTheNextProbe(t *testing.T) {
 	random := rand.New(rand.NewPCG(25, 26))
 	targets := many(10)
 	endpoints := crowd(targets)
-	p := newPicker(&Config{Algorithm: Maglev}, endpoints, new(turn)).(*maglev)
+	p := newPicker(&Config{Algorithm: Maglev}, endpoints, new(counter)).(*maglev)
 	for i := range 5 {
 		endpoints[i].standing.Store(out)
 	}
@@ -206,7 +203,7 @@ func BenchmarkMaglevBuild(b *testing.B) {
 			config, targets := &Config{Algorithm: Maglev, TableSize: c.size}, many(c.n, c.w...)
 			b.ReportAllocs()
 			for b.Loop() {
-				newWheel(config, targets)
+				newHashTable(config, targets)
 			}
 		})
 	}
@@ -215,7 +212,7 @@ func BenchmarkMaglevBuild(b *testing.B) {
 func BenchmarkMaglevPick(b *testing.B) {
 	for _, size := range []uint64{65_537, 655_373, 5_000_011} {
 		b.Run(fmt.Sprintf("slots=%d", size), func(b *testing.B) {
-			p := newPicker(&Config{Algorithm: Maglev, TableSize: size}, crowd(many(100)), new(turn))
+			p := newPicker(&Config{Algorithm: Maglev, TableSize: size}, crowd(many(100)), new(counter))
 			b.ReportAllocs()
 			key := uint64(0)
 			for b.Loop() {

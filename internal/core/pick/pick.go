@@ -9,8 +9,8 @@ package pick
 import (
 	"fmt"
 	"strings"
-	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/route"
@@ -92,11 +92,12 @@ type Config struct {
 	Health    health.Config
 }
 
-// SlowStart gives a new endpoint less for a while: weight × max(MinWeight, (age/Window)^(1/Aggression)).
-type SlowStart struct {
-	Window     time.Duration
-	MinWeight  float64 // fraction
-	Aggression float64
+// SlowStart gives a new endpoint less for a while.
+type SlowStart = balance.SlowStart
+
+// loop gives the part of the configuration that the loop follows.
+func (c *Config) loop() balance.Config {
+	return balance.Config{SlowStart: c.SlowStart, Threshold: c.Threshold, Panic: c.Panic, Health: c.Health}
 }
 
 // Algorithms lists all algorithms, the default first.

@@ -3,7 +3,7 @@ package pick
 import "sync/atomic"
 
 // picker proposes one endpoint of a route. A new algorithm is one file with one picker, and its name in Algorithms and
-// in newPlain, or in newWheel if it hashes.
+// in newPlain, or in newHashTable if it hashes.
 //
 // It is safe for concurrent use, never blocks and allocates nothing. It is made when a route's endpoints change and
 // swapped whole. What it proposes may have stopped serving a moment ago; the view then looks further.
@@ -15,12 +15,12 @@ type picker interface {
 
 // newPlain makes the picker of an algorithm that does not hash for endpoints, of which there is at least one. They are all
 // alike but for their weights.
-func newPlain(c *Config, endpoints []*endpoint, turn *turn) picker {
+func newPlain(c *Config, endpoints []*endpoint, counter *counter) picker {
 	switch c.Algorithm {
 	case RoundRobin:
-		return newRoundRobin(c, endpoints, turn)
+		return newRoundRobin(c, endpoints, counter)
 	case Random:
-		return &anyone{endpoints: endpoints}
+		return &uniform{endpoints: endpoints}
 	case LeastRequest:
 		return newLeastRequest(c, endpoints)
 	default:
@@ -68,8 +68,8 @@ func mix(x uint64) uint64 {
 // other step.
 const golden = 0x9e3779b97f4a7c15
 
-// turn is a counter that all processors add to, alone on its cache line.
-type turn struct {
+// counter is a counter that all processors add to, alone on its cache line.
+type counter struct {
 	_ [64]byte
 	n atomic.Uint64
 	_ [56]byte

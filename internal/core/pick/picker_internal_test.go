@@ -9,18 +9,18 @@ import (
 )
 
 // newPicker makes the picker of any algorithm, as a pool does for one group.
-func newPicker(c *Config, endpoints []*endpoint, turn *turn) picker {
+func newPicker(c *Config, endpoints []*endpoint, counter *counter) picker {
 	targets := make([]Target, len(endpoints))
 	for i, e := range endpoints {
 		targets[i] = e.target
 	}
 	switch {
 	case c.Algorithm.hashes():
-		return newWheel(c, targets).over(endpoints)
+		return newHashTable(c, targets).over(endpoints)
 	case slices.ContainsFunc(targets, func(t Target) bool { return t.AffinityWeight > 0 }):
-		return newAffinity(c, endpoints, turn)
+		return newAffinity(c, endpoints, counter)
 	default:
-		return newPlain(c, endpoints, turn)
+		return newPlain(c, endpoints, counter)
 	}
 }
 
@@ -34,7 +34,7 @@ func TestPickersMayBeUsedWhileEndpointsChange(t *testing.T) {
 				}
 			}
 			endpoints := crowd(targets)
-			p := newPicker(&Config{Algorithm: a, SlowStart: &SlowStart{}}, endpoints, new(turn))
+			p := newPicker(&Config{Algorithm: a, SlowStart: &SlowStart{}}, endpoints, new(counter))
 			var all sync.WaitGroup
 			for k := range uint64(3) {
 				all.Go(func() {
@@ -95,7 +95,7 @@ func FuzzPickersTakeAnyConfig(f *testing.F) {
 			MinRingSize: size % 5000, MaxRingSize: most%5000 + 1, TableSize: size % 5000,
 		}
 		endpoints := crowd(targets)
-		p := newPicker(c, endpoints, new(turn))
+		p := newPicker(c, endpoints, new(counter))
 		for i := range uint64(50) {
 			number := mix(size + i*golden)
 			if e := p.pick(number, number); !slices.Contains(endpoints, e) {

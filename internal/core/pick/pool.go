@@ -1,17 +1,13 @@
 package pick
 
 import (
-	"maps"
-	"math"
-	"net/netip"
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-lb/weir/internal/core/health"
-	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -24,61 +20,39 @@ type Pool struct {
 	random func() uint64
 	_      [64]byte // keeps what is below off the line that all requests read
 
-	sequence turn // positions of requests, while there is a choice between routes and they are few
-	numbers  turn // state of the pool's own random numbers
+	sequence counter // positions of requests, while there is a choice between routes and they are few
+	numbers  counter // state of the pool's own random numbers
+	detector detector
 
 	mu        sync.Mutex // guards what is below
-	options   Options
-	prepared  *Prepared // what was applied last
-	revision  int       // of what pickers are made of, but for who serves
-	shards    int       // of an age set; a power of two
-	ward      ward
-	detected  time.Duration // when outliers were last looked for
-	warming   bool          // an endpoint starts slowly
-	at        time.Duration // of the last step
-	busy      time.Duration // when a request was last under way
-	members   []*member     // as in the last Update
-	groups    []*group      // in waterfall order, home first
+	loop      *balance.Loop
+	decision  *balance.Decision // of the loop
+	prepared  *Prepared         // what was applied last
+	endpoints []*endpoint       // as in decision
+	groups    []*group          // as in decision
 	lastID    uint32
-	drains    map[topology.Zone]time.Duration
-	draining  bool // at the last step
-	stale     bool // something that a view is made of has changed since the last one was drafted
-	basis     basis
-	counters  overflow.Counters // reused from step to step
-	decision  overflow.Decision
-	reference reference
-	left      left
-	sampled   bool
-	keys      []stretch // where keys lie; see apportion
-	draft     view      // of the next view; reused, as are the ones below
-	inGroup   []*member
-	serving   []*endpoint
-	due       []*endpoint
-	everyone  []*endpoint
-	whole     []*endpoint
-	covered   []*endpoint
-	indexes   []int // of covered, among the members
-	tallies   []health.Tally
-	levels    []level
-	shares    []float64
+	shards    int // of an age set; a power of two
+	counters  balance.Counters
+	at        time.Duration // of the last step
+	sampled   bool          // requests are many
+	inputs    inputs        // of the last view
 }
 
 // NewPool makes an empty pool.
 func NewPool(o Options) *Pool {
-	p := &Pool{options: o, random: o.Random, shards: 4, drains: make(map[topology.Zone]time.Duration)}
+	p := &Pool{random: o.Random, shards: 4}
 	if p.random == nil {
 		p.random = func() uint64 { return scatter(p.numbers.n.Add(golden)) }
 	}
-	if p.options.Strategy == nil {
-		p.options.Strategy = &homeOnly{}
-	}
 	if o.Parallel == 1 {
-		p.shards = 1 // nobody to keep off
+		p.shards = 1 // there are no others to keep off
 	}
 	// Two for each processor: chance seldom brings two of them to the same one.
 	for o.Parallel > 1 && p.shards < min(2*o.Parallel, maxShards) {
 		p.shards *= 2
 	}
+	p.loop = balance.New(balance.Options{Zone: o.Zone, Strategy: o.Strategy, Random: p.random, Rotate: o.Rotate}, balance.Config{})
+	p.decision = p.loop.Decision()
 	p.configure(Prepare(o.Config, nil))
 	p.view.Store(new(view))
 	return p
@@ -97,10 +71,10 @@ func (p *Pool) Pick(now time.Duration, r Request) (Ticket, Verdict) {
 		key = r.Key
 	}
 	var c choice
-	if c.route = p.course(v, random, r); c.route == nil {
+	if c.route = p.route(v, random, r); c.route == nil {
 		return Ticket{}, Shed
 	}
-	if len(r.Avoid) == 0 && c.route.picker != nil && (len(c.route.due) == 0 || c.route.hashes) {
+	if len(r.Avoid) == 0 && c.route.picker != nil && (len(c.route.due) == 0 || v.hashes) {
 		c.endpoint = c.route.picker.pick(random, key)
 	}
 	if c.endpoint == nil || !c.route.takes(c.endpoint) {
@@ -110,7 +84,7 @@ func (p *Pool) Pick(now time.Duration, r Request) (Ticket, Verdict) {
 		}
 	}
 	c.endpoint.flow.Add(startOne)
-	slot, tag := c.route.ring.enter(now, random)
+	slot, tag := c.route.ages.enter(now, random)
 	// After the count: either Tick, on its way to sleep, sees the request, or the request sees that Tick sleeps.
 	if !p.awake.Load() {
 		p.awake.Store(true)
@@ -120,13 +94,13 @@ func (p *Pool) Pick(now time.Duration, r Request) (Ticket, Verdict) {
 	}, Picked
 }
 
-// course places a request on [0, 2^32), where the routes have their parts; nil where requests are to be shed. With a key
-// it is the key's place, so that a change of shares moves keys, not requests. Few requests walk in steps of the golden
-// ratio, so that three of ten go abroad when three of ten should. Many are spread by chance: their number evens them out,
-// and the walk is a word that all processors write.
-func (p *Pool) course(v *view, random uint64, r Request) *groupView {
+// route gives the route of a request by a position in [0, 2^32), of which each route has a part; nil where requests are to be
+// shed. With a key the position depends on the key alone, so that a change of shares moves keys, not requests. Few requests
+// have positions in steps of the golden ratio, so that of ten requests three leave the zone when three of ten should. Many
+// have random ones: their number evens them out, and a sequence is a word that all processors write.
+func (p *Pool) route(v *view, random uint64, r Request) *groupView {
 	switch {
-	case !v.split:
+	case len(v.routes) == 1 && !v.shed:
 		return &v.routes[0]
 	case r.HasKey:
 		return v.keyed(upper(scatter(r.Key)))
@@ -138,7 +112,7 @@ func (p *Pool) course(v *view, random uint64, r Request) *groupView {
 }
 
 // Update replaces the endpoints. Those that stay, by address, zone, cluster and cost, keep what is known of them. For an
-// algorithm with large tables Apply does the same and keeps nobody waiting.
+// algorithm with large tables Apply does the same without making requests of status wait.
 func (p *Pool) Update(now time.Duration, targets []Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,98 +141,75 @@ func (p *Pool) Apply(now time.Duration, x *Prepared) {
 // configure takes over what does not depend on what is known of the endpoints.
 func (p *Pool) configure(x *Prepared) {
 	if p.prepared == nil || !reflect.DeepEqual(p.prepared.config, x.config) {
+		p.loop.Configure(x.config.loop())
 		rules := x.config.Health.WithDefaults()
-		p.ward.rules.Store(&rules)
-		p.revision++
-		if rules.Outliers == nil {
-			for _, m := range p.members { // what was counted for a policy that is gone does not count for the next
-				m.interval = health.Tally{}
-			}
-		}
+		p.detector.rules.Store(&rules)
+		p.inputs.renew()
+	} else if !slices.Equal(p.prepared.targets, x.targets) {
+		p.inputs.renew()
 	}
-	p.prepared, p.stale = x, true
-	p.limit()
+	p.prepared = x
 }
 
-// limit tells the ward how many may sit out.
-func (p *Pool) limit() {
-	ready := 0
-	for _, g := range p.groups {
-		ready += len(g.Ready)
-	}
-	p.ward.allowed.Store(int64(p.ward.rules.Load().Allowed(ready)))
-}
-
-// replace makes the members those of the targets, and tells the strategy, though it may be the same ones: then the caller
-// has another strategy behind the one that the pool knows.
+// replace makes the endpoints and groups those of what is prepared.
 func (p *Pool) replace(now time.Duration) {
-	targets := p.prepared.targets
-	before := make(map[netip.AddrPort]*member, len(p.members))
-	for _, m := range p.members {
-		before[m.target.Addr] = m
-	}
-	joined := now
-	if len(p.members) == 0 {
-		joined = longAgo // nobody is new among the first
-	}
-	members := make([]*member, 0, len(targets))
-	for _, t := range targets {
-		m := before[t.Addr]
-		if m == nil || !m.is(t) {
-			m = p.newMember(t, joined)
-		} else {
-			delete(before, t.Addr)
-			p.adopt(m, t, now)
+	kept := p.loop.Apply(now, p.prepared.targets)
+	before, groups := p.endpoints, p.groups
+	p.endpoints, p.groups = make([]*endpoint, len(kept.Endpoints)), make([]*group, len(kept.Groups))
+	for i, at := range kept.Endpoints {
+		if at < 0 {
+			p.lastID++
+			p.endpoints[i] = newEndpoint(p.lastID, p.prepared.targets[i], &p.detector)
+			continue
 		}
-		members = append(members, m)
+		p.endpoints[i], before[at] = before[at], nil
+		p.endpoints[i].change(&p.prepared.targets[i])
 	}
-	for _, m := range before {
-		m.remove()
+	for _, e := range before {
+		if e != nil {
+			e.remove()
+		}
 	}
-	p.members = members
-	p.groups = regroup(p.members, p.groups, p.options.Rotate)
-	if slices.ContainsFunc(p.groups, func(g *group) bool { return g.Parted }) {
-		p.revision++ // a part's pickers count who is not ready, too
+	for i, at := range kept.Groups {
+		if at < 0 {
+			p.groups[i] = newGroup()
+			continue
+		}
+		p.groups[i] = groups[at]
+		p.groups[i].past.empty = false // endpoints that are gone may have left requests in it
 	}
-	for _, g := range p.groups {
-		g.past.empty = false // who has gone may have left requests in it
-	}
-	p.stale = true
-	p.limit()
-	p.options.Strategy.Reset(now, scene(p.groups, p.options.Zone, len(p.members)))
 }
 
-// adopt takes over what may change of an endpoint while it stays the same.
-func (p *Pool) adopt(m *member, t Target, now time.Duration) {
-	was := &m.target
-	if was.Weight != t.Weight || was.HashKey != t.HashKey ||
-		was.Affinity != t.Affinity || was.AffinityWeight != t.AffinityWeight {
-		p.revision++
-	}
-	switch {
-	case was.Unready && !t.Unready:
-		m.joined = now
-	case t.Unready && !was.Unready: // it need not hold a place among those who sit out
-		m.restore()
-		p.settle(m, now)
-	}
-	// One by one: requests read the others.
-	was.Home, was.Tier, was.Unready = t.Home, t.Tier, t.Unready
-	was.Weight, was.HashKey, was.Affinity, was.AffinityWeight = t.Weight, t.HashKey, t.Affinity, t.AffinityWeight
-}
-
-func (p *Pool) newMember(t Target, joined time.Duration) *member {
-	p.lastID++
-	e := &endpoint{id: p.lastID, ward: &p.ward, target: t}
-	e.weight.Store(weightOne)
-	return &member{endpoint: e, joined: joined}
-}
-
-// Tick folds what was counted and publishes the next view. Call it every 100 ms while Active.
+// Tick reads what was counted and publishes the next view. Call it every 100 ms while Active.
 func (p *Pool) Tick(now time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.step(now)
+}
+
+func (p *Pool) step(now time.Duration) {
+	p.read(now)
+	p.loop.Step(now, &p.counters)
+	p.follow(now)
+	p.publish()
+	p.rest()
+}
+
+// rest lets the pool sleep when the loop needs no steps and no request came in meanwhile.
+func (p *Pool) rest() {
+	if p.decision.Active {
+		if !p.awake.Load() {
+			p.awake.Store(true)
+		}
+		return
+	}
+	p.awake.Store(false)
+	for _, e := range p.endpoints {
+		if e.flow.Load()>>32 != e.seen.flow>>32 {
+			p.awake.Store(true)
+			return
+		}
+	}
 }
 
 // Active tells whether the pool needs ticks: requests are under way or were a short while ago, or something is still
@@ -266,42 +217,40 @@ func (p *Pool) Tick(now time.Duration) {
 func (p *Pool) Active(time.Duration) bool { return p.awake.Load() }
 
 // Drain asks that nothing be sent to a zone until then; a time that has passed ends the drain. It takes effect with the
-// next Tick. A drain that would leave nobody is not followed.
+// next Tick. A drain that would leave no endpoint is not followed.
 func (p *Pool) Drain(zone topology.Zone, until time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drains[zone] = until
+	p.loop.Drain(zone, until)
 	p.awake.Store(true)
 }
 
-// lift forgets drains whose time has passed and tells whether any is left.
-func (p *Pool) lift(now time.Duration) bool {
-	if len(p.drains) == 0 {
-		return false
+// The state of a pool, for people and metrics.
+type (
+	Status         = balance.Status
+	GroupStatus    = balance.Group
+	EndpointStatus = balance.Endpoint
+	Brief          = balance.Brief
+)
+
+// Brief tells the little that changes seldom. It is safe for concurrent use and allocates nothing.
+func (p *Pool) Brief() Brief {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.loop.Brief()
+}
+
+// Status tells how the pool stands. It is safe for concurrent use.
+func (p *Pool) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.loop.Status()
+	for i, g := range p.groups {
+		s.Groups[i].RTT = time.Duration(g.rtt.Load())
 	}
-	maps.DeleteFunc(p.drains, func(_ topology.Zone, until time.Duration) bool { return until <= now })
-	return len(p.drains) > 0
-}
-
-// member is an endpoint as the loop knows it.
-type member struct {
-	*endpoint
-	group  int           // index into Pool.groups
-	joined time.Duration // when it came, became ready, or came back from a pause
-	health health.Record
-
-	seen     reading // at the last step
-	did      did     // since the step before
-	recent   recent
-	stood    uint32       // its standing at the last step
-	interval health.Tally // since outliers were last looked for
-	drained  bool
-}
-
-// longAgo is when the first endpoints joined: before any slow start.
-const longAgo = time.Duration(math.MinInt64 / 4)
-
-// is tells whether the member is the endpoint that t describes.
-func (m *member) is(t Target) bool {
-	return m.target.Addr == t.Addr && m.target.Zone == t.Zone && m.target.Cluster == t.Cluster && m.target.Cost == t.Cost
+	for i, e := range p.endpoints { // requests go on between two ticks
+		to := &s.Endpoints[i]
+		to.InFlight, to.Out, to.Slowdown = e.inFlight(), e.standing.Load() != serving, float64(e.weight.Load())/weightOne
+	}
+	return s
 }

@@ -10,9 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/weir-lb/weir/internal/core/balance"
+	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -20,7 +23,7 @@ func target(addr string, zone topology.Zone, cost topology.Cost) pick.Target {
 	return pick.Target{Addr: netip.MustParseAddrPort(addr), Zone: zone, Cost: cost, Home: cost == 0}
 }
 
-func TestGroupsAreInWaterfallOrder(t *testing.T) {
+func TestGroupsAreInOrderOfUse(t *testing.T) {
 	a := target("10.0.0.1:80", "a", 0)
 	b := target("10.0.0.2:80", "b", 1)
 	c := target("10.0.0.3:80", "c", 1)
@@ -63,7 +66,10 @@ func TestGroupsAreInWaterfallOrder(t *testing.T) {
 			r := &recorder{}
 			p := pick.NewPool(pick.Options{Zone: "a", Strategy: r, Rotate: tt.rotate})
 			p.Update(0, tt.in)
-			if diff := cmp.Diff(tt.want, r.scene.Groups); diff != "" {
+			for i := range tt.want {
+				tt.want[i].ID = i + 1
+			}
+			if diff := cmp.Diff(tt.want, r.layout.Groups); diff != "" {
 				t.Error("groups (-want +got):\n" + diff)
 			}
 		})
@@ -301,23 +307,31 @@ func TestStatusShowsThePool(t *testing.T) {
 	p.Tick(seconds(3.1))
 
 	want := pick.Status{
-		State: overflow.Crisis, Reason: why, Since: seconds(3), Baseline: millis(10), Shed: 0.1,
+		Decision: r.decision, Allowed: 1, Horizon: millis(160), Active: true,
 		Groups: []pick.GroupStatus{
-			{GroupStatus: r.decision.Groups[0], Zone: "a", Home: true, Endpoints: 2, Ready: 2, Usable: 2, RTT: time.Millisecond},
-			{GroupStatus: r.decision.Groups[1], Zone: "b", Cost: 1, Endpoints: 1, Ready: 1},
+			{GroupStatus: r.decision.Groups[0], Zone: "a", Home: true, Usable: 2, RTT: time.Millisecond, Limit: millis(80)},
+			{GroupStatus: r.decision.Groups[1], Zone: "b", Failing: true, Limit: millis(80)},
 		},
 		Endpoints: []pick.EndpointStatus{
-			{Target: target("10.0.0.1:80", "a", 0), Slowdown: 1, Ramp: 1},
-			{Target: target("10.0.0.2:80", "a", 0), Slowdown: 1, Ramp: 1},
-			{Target: target("10.0.0.3:80", "b", 1), Group: 1, Slowdown: 6, Out: true, Ejections: 1, Ramp: 1},
+			{Endpoint: target("10.0.0.1:80", "a", 0), Standing: balance.Serving, Slowdown: 1, Ramp: 1},
+			{Endpoint: target("10.0.0.2:80", "a", 0), Standing: balance.Serving, Slowdown: 1, Ramp: 1},
+			{
+				Endpoint: target("10.0.0.3:80", "b", 1), Record: health.Record{Out: true, Ejections: 1}, Group: 1,
+				Standing: balance.Out, Cause: health.ByRules, Slowdown: 6, Ramp: 1,
+			},
 		},
+	}
+	want.Decision.Groups = nil // the groups have it
+	for i, g := range route.Groups([]pick.Target{target("10.0.0.1:80", "a", 0), target("10.0.0.2:80", "a", 0), target("10.0.0.3:80", "b", 1)}, 0) {
+		want.Groups[i].Group = g
 	}
 	want.Endpoints[slices.IndexFunc(want.Endpoints, func(e pick.EndpointStatus) bool { return e.Addr == ticket.Addr() })].InFlight = 1
 	got := p.Status()
 	if until := got.Endpoints[2].Until; until < seconds(3.75) || until > seconds(4.25) {
 		t.Errorf("the pause ends at %v, want 4 s and a quarter more or less", until)
 	}
-	opts := []cmp.Option{cmpopts.IgnoreFields(pick.EndpointStatus{}, "Until"), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })}
+	opts := []cmp.Option{cmpopts.IgnoreFields(health.Record{}, "Until", "Pauses", "Recent"),
+		cmpopts.IgnoreUnexported(pick.GroupStatus{}, pick.EndpointStatus{}, health.Record{}), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })}
 	if diff := cmp.Diff(want, got, opts...); diff != "" {
 		t.Error("status (-want +got):\n" + diff)
 	}

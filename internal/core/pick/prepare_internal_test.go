@@ -32,7 +32,7 @@ func (d *remainder) next(q query) *endpoint {
 
 // making counts how many tables were made.
 func making(n *int) maker {
-	return func(targets []Target) wheel {
+	return func(targets []Target) hashTable {
 		if len(targets) == 0 {
 			panic("a table of nobody")
 		}
@@ -174,7 +174,7 @@ func TestDrainMovesOnlyTheKeysOfTheDrained(t *testing.T) {
 // naming is a strategy that names who is in use in the group after home.
 type naming struct{ endpoints []int }
 
-func (*naming) Reset(time.Duration, overflow.Scene) {}
+func (*naming) Reset(time.Duration, overflow.Layout) {}
 
 func (s *naming) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
 	return overflow.Decision{
@@ -208,7 +208,7 @@ func TestRingsAndTablesFindNobodyWhoIsNotThere(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 6))
 	for _, a := range []Algorithm{RingHash, Maglev} {
 		targets := many(50)
-		w := newWheel(&Config{Algorithm: a}, targets)
+		w := newHashTable(&Config{Algorithm: a}, targets)
 		all := crowd(targets)
 		some := slices.Clone(all)
 		for i := range some {
@@ -264,7 +264,7 @@ func TestConfigThatIsTheSameKeepsThePickers(t *testing.T) {
 // shifting is a strategy whose shares a test changes.
 type shifting struct{ shares []float64 }
 
-func (s *shifting) Reset(time.Duration, overflow.Scene) {}
+func (s *shifting) Reset(time.Duration, overflow.Layout) {}
 
 func (s *shifting) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
 	d := overflow.Decision{Cap: 8, Groups: make([]overflow.GroupStatus, len(c.Groups))}

@@ -2,116 +2,143 @@ package pick
 
 import (
 	"slices"
+	"time"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 )
 
-// basis is what the last view was drafted from, beside what sets Pool.stale.
-type basis struct {
+// inputs is what the last view was made of, beside what groups and endpoints remember of themselves.
+type inputs struct {
+	revision                int // counts configurations and sets of endpoints
+	stale                   bool
 	routes                  []overflow.Route
 	shed, confined, sampled bool
 }
 
-// isStale tells whether a view that is drafted now may differ from the last one, and notes what it will be drafted from.
-func (p *Pool) isStale() bool {
-	stale := p.stale
-	p.stale = false
-	for _, g := range p.groups {
-		if now := (looks{g.past.rings[0], g.failing(), g.panics}); now != g.shown {
-			g.shown, stale = now, true
+// renew makes the next view from scratch.
+func (in *inputs) renew() {
+	in.revision++
+	in.stale = true
+}
+
+// follow tells endpoints and groups what the loop decided, and finds out which of them a view shows differently now.
+func (p *Pool) follow(now time.Duration) {
+	d := p.decision
+	p.detector.allowed.Store(int64(d.Allowed))
+	for i, e := range p.endpoints {
+		to := &d.Endpoints[i]
+		e.follow(to, p.counters.Endpoints[i].Standing, now)
+		// A store takes the line from the requests that read it, a look does not; few weights change in a tick.
+		if weight := uint32(max(1, to.Slowdown*weightOne)); weight != e.weight.Load() {
+			e.weight.Store(weight)
+		}
+		if ramp := rampOf(to.Ramp); ramp != e.ramp.Load() {
+			e.ramp.Store(ramp)
+		}
+		g := p.groups[to.Group]
+		if s := e.standing.Load(); s != e.shown {
+			e.shown = s
+			g.changes++
+			p.inputs.stale = true
+		}
+		if to.Drained != e.drained {
+			e.drained = to.Drained
+			g.changes++
+			g.moves++
+			p.inputs.stale = true
 		}
 	}
-	b, d := &p.basis, &p.decision
-	same := func(a, b overflow.Route) bool {
-		return a.Group == b.Group && a.Share == b.Share && slices.Equal(a.Endpoints, b.Endpoints) &&
-			(a.Endpoints == nil) == (b.Endpoints == nil)
+	for i, g := range p.groups {
+		to := &d.Groups[i]
+		if limit := int64(to.Limit); limit != g.limit.Load() {
+			g.limit.Store(limit)
+		}
+		ages := g.past.fit(d.Horizon+max(0, to.ExtraRTT), p.shards)
+		if ages != g.ages || to.Panics != g.panics {
+			g.ages, g.panics = ages, to.Panics
+			g.changes++
+			p.inputs.stale = true
+		}
+		if to.Failing != g.failing {
+			g.failing = to.Failing
+			p.inputs.stale = true
+		}
 	}
-	if b.shed == (d.Shed > 0) && b.confined == d.Confined && b.sampled == p.sampled && slices.EqualFunc(b.routes, d.Routes, same) {
+}
+
+// rampOne is a whole weight; it is written as 0, as nearly all endpoints have it nearly always.
+const rampOne = 1 << 16
+
+func rampOf(part float64) uint32 {
+	if part >= 1 {
+		return 0
+	}
+	return uint32(max(1, part*rampOne))
+}
+
+// isStale tells whether requests would notice a new view, and notes what it will be made of.
+func (p *Pool) isStale() bool {
+	in, d := &p.inputs, p.decision
+	stale := in.stale
+	in.stale = false
+	same := func(a, b overflow.Route) bool {
+		return a.Group == b.Group && a.Share == b.Share && sameSubset(a.Endpoints, b.Endpoints)
+	}
+	if in.shed == (d.Shed > 0) && in.confined == d.Confined && in.sampled == p.sampled && slices.EqualFunc(in.routes, d.Routes, same) {
 		return stale
 	}
-	*b = basis{routes: append(b.routes[:0], d.Routes...), shed: d.Shed > 0, confined: d.Confined, sampled: p.sampled}
-	for i := range b.routes { // a strategy may use its slices again
-		b.routes[i].Endpoints = slices.Clone(b.routes[i].Endpoints)
+	in.routes = slices.Clone(d.Routes)
+	for i := range in.routes { // a strategy may use its slices again
+		in.routes[i].Endpoints = slices.Clone(in.routes[i].Endpoints)
 	}
+	in.shed, in.confined, in.sampled = d.Shed > 0, d.Confined, p.sampled
 	return true
 }
 
-// publish makes the view that follows the decision, unless requests would not notice the difference. It drafts the view
-// in memory that it reuses, as most ticks change nothing.
+func sameSubset(a, b []int) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) }
+
+// publish makes the view that follows the decision, unless requests would not notice the difference.
 func (p *Pool) publish() {
-	if !p.isStale() {
-		return
+	if p.isStale() {
+		p.view.Store(p.draw(p.view.Load()))
 	}
-	old := p.view.Load()
-	draft := &p.draft
-	draft.routes, draft.reserve = p.drawRoutes(old, draft.routes[:0]), draft.reserve[:0]
-	draft.shed, draft.sampled = p.decision.Shed > 0, p.sampled
-	draft.split = draft.shed || len(draft.routes) > 1
-	draft.strict = p.prepared.config.Panic != nil && *p.prepared.config.Panic <= 0
-	if !p.decision.Confined {
-		for _, g := range p.groups {
-			if !slices.ContainsFunc(draft.routes, func(r groupView) bool { return r.group == g }) {
-				draft.reserve = append(draft.reserve, p.route(old, g, nil))
-			}
+}
+
+// draw makes a view. What is the same in the old one is taken over.
+func (p *Pool) draw(old *view) *view {
+	v := &view{shed: p.inputs.shed, sampled: p.inputs.sampled, hashes: p.prepared.make != nil}
+	v.strict = p.prepared.config.Panic != nil && *p.prepared.config.Panic <= 0
+	v.groups = p.drawRoutes(old)
+	routes := len(v.groups)
+	for i, g := range p.groups {
+		if !p.inputs.confined && !slices.ContainsFunc(v.groups[:routes], func(r groupView) bool { return r.group == g }) {
+			v.groups = append(v.groups, p.drawGroup(old, i, nil))
 		}
 	}
-	if draft.equal(old) {
-		return
-	}
-	next := *draft
-	next.routes, next.reserve = slices.Clone(draft.routes), slices.Clone(draft.reserve)
-	next.stretches = p.divide(next.routes)
-	p.view.Store(&next)
+	v.routes = v.groups[:routes]
+	v.keys = p.divide(old.keys, v.routes)
+	return v
 }
 
-// divide lays out the keys by the routes' shares.
-func (p *Pool) divide(routes []groupView) []stretch {
-	claims := make([]claim, len(p.groups), len(p.groups)+1)
-	for i, g := range p.groups {
-		claims[i].group = g
-	}
-	if len(claims) == 0 {
-		claims = append(claims, claim{group: &group{}}) // home of an empty pool
-	}
-	at := make(map[*group]int, len(routes))
-	begin := uint64(0)
-	for i, r := range slices.Backward(routes) {
-		at[r.group] = i
-	}
-	for _, r := range routes {
-		i := slices.IndexFunc(claims, func(c claim) bool { return c.group == r.group })
-		claims[i].size += r.end - begin
-		begin = r.end
-	}
-	if begin < whole {
-		claims = append(claims, claim{size: whole - begin})
-	}
-	p.keys = apportion(p.keys, claims)
-	stretches := slices.Clone(p.keys)
-	for i := range stretches {
-		stretches[i].route = at[stretches[i].group]
-	}
-	return stretches
-}
-
-// drawRoutes appends the decision's routes that exist and have a share; without any, and without shedding, home has
+// drawRoutes gives the decision's routes that exist and have a share; without any, and without shedding, the local group has
 // all.
-func (p *Pool) drawRoutes(old *view, routes []groupView) []groupView {
+func (p *Pool) drawRoutes(old *view) []groupView {
+	routes := make([]groupView, 0, len(p.groups)+1)
 	cumulative := 0.0
-	for _, r := range p.decision.Routes {
+	for _, r := range p.inputs.routes {
 		if r.Group < 0 || r.Group >= len(p.groups) || r.Share <= 0 {
 			continue
 		}
 		cumulative += r.Share
-		next := p.route(old, p.groups[r.Group], r.Endpoints)
+		next := p.drawGroup(old, r.Group, r.Endpoints)
 		next.end = position(cumulative)
 		routes = append(routes, next)
 	}
-	if p.decision.Shed > 0 {
+	if p.inputs.shed {
 		return routes
 	}
 	if len(routes) == 0 && len(p.groups) > 0 {
-		routes = append(routes, p.route(old, p.groups[0], nil))
+		routes = append(routes, p.drawGroup(old, 0, nil))
 	}
 	if n := len(routes); n > 0 {
 		routes[n-1].end = whole // whatever the rounding of the shares
@@ -124,72 +151,85 @@ const whole = 1 << 32
 
 func position(share float64) uint64 { return uint64(min(max(share, 0), 1) * whole) }
 
-// route sorts a group's ready endpoints, or a subset of them, by what they can be used for. If the old view has the same
-// route its slices and its picker serve again.
-func (p *Pool) route(old *view, g *group, subset []int) groupView {
-	if subset == nil {
-		subset = g.Members
-	}
-	p.serving, p.due, p.everyone, p.covered, p.whole = p.serving[:0], p.due[:0], p.everyone[:0], p.covered[:0], p.whole[:0]
-	p.indexes = p.indexes[:0]
-	for _, i := range subset {
-		if i < 0 || i >= len(p.members) {
-			continue
-		}
-		m := p.members[i]
-		e := m.endpoint
-		if !m.drained {
-			p.whole = append(p.whole, e)
-		}
-		if m.target.Unready {
-			continue
-		}
-		p.everyone = append(p.everyone, e)
-		if m.drained {
-			continue
-		}
-		p.covered, p.indexes = append(p.covered, e), append(p.indexes, i)
-		s := e.standing.Load()
-		if s == serving || g.panics {
-			p.serving = append(p.serving, e)
-		}
-		if s == due {
-			p.due = append(p.due, e)
-		}
-	}
+// drawGroup sorts a group's endpoints, or a subset of them, by what they can be used for. If the old view has the same, its
+// slices and its picker serve again.
+func (p *Pool) drawGroup(old *view, at int, subset []int) groupView {
+	g := p.groups[at]
 	r := groupView{
-		group: g, ring: g.past.rings[0], failing: g.failing(), revision: p.revision, panics: g.panics,
-		serving: p.serving, due: p.due, everyone: p.everyone,
+		group: g, subset: subset, version: version{p.inputs.revision, g.changes, g.moves}, ages: g.ages, failing: g.failing,
+		panics: g.panics,
 	}
-	if r.hashes = p.prepared.make != nil; r.hashes {
-		r.covered = p.covered
+	before := old.find(g, subset)
+	if before != nil && before.version == r.version {
+		same := *before
+		same.end, same.failing = 0, g.failing
+		return same
 	}
-	if before := old.find(&r, (*groupView).sameEndpoints); before != nil {
-		r.serving, r.due, r.everyone, r.covered = before.serving, before.due, before.everyone, before.covered
-		r.picker, r.walker = before.picker, before.walker
-		return r
+	if subset == nil {
+		subset = p.decision.Groups[at].Members
 	}
-	r.serving, r.due, r.everyone = slices.Clone(r.serving), slices.Clone(r.due), slices.Clone(r.everyone)
-	p.equip(old, &r)
+	var present []*endpoint // all that are not drained, ready or not
+	for _, i := range subset {
+		if i < 0 || i >= len(p.endpoints) {
+			continue
+		}
+		e := p.endpoints[i]
+		if !e.drained {
+			present = append(present, e)
+		}
+		if e.target.Unready {
+			continue
+		}
+		r.ready = append(r.ready, e)
+		if s := e.standing.Load(); !e.drained && (s == serving || r.panics) {
+			r.serving = append(r.serving, e)
+		}
+		if !e.drained && e.standing.Load() == due {
+			r.due = append(r.due, e)
+		}
+	}
+	r.picker = p.pickerOf(at, &r, before, present)
 	return r
 }
 
-// equip gives a route its picker. That of a hashing algorithm is made again only when other endpoints are to be found, and
+// pickerOf gives a group its picker. That of a hashing algorithm is made again only when other endpoints are to be found, and
 // not because one of them sits out.
-func (p *Pool) equip(old *view, r *groupView) {
-	switch before := old.find(r, (*groupView).sameWheel); {
-	case r.hashes && before != nil:
-		r.picker, r.covered = before.picker, before.covered
-	case r.hashes:
-		r.covered = slices.Clone(r.covered)
-		r.picker = p.hashed(r.group, p.indexes)
+func (p *Pool) pickerOf(at int, r, before *groupView, present []*endpoint) picker {
+	c, g := &p.prepared.config, r.group
+	switch {
+	case p.prepared.make != nil && before != nil && before.version.revision == r.version.revision && before.version.moves == r.version.moves:
+		return before.picker
+	case p.prepared.make != nil:
+		return p.hashed(at, r.subset)
 	case len(r.serving) == 0:
+		return nil
 	case r.panics: // nothing that is known of the endpoints is to be believed
-		r.picker = newPlain(&Config{Algorithm: Random}, r.serving, r.group.turn)
-	case r.group.Parted: // a part loses its share with its endpoints: the picker has to know all of them
-		r.picker = newAffinity(&p.prepared.config, p.whole, r.group.turn)
+		return newPlain(&Config{Algorithm: Random}, r.serving, g.counter)
+	case p.decision.Groups[at].Parted: // a part loses its share with its endpoints: the picker has to know all of them
+		return newAffinity(c, present, g.counter)
 	default:
-		r.picker = newPlain(&p.prepared.config, r.serving, r.group.turn)
+		return newPlain(c, r.serving, g.counter)
 	}
-	r.walker, _ = r.picker.(walker)
+}
+
+// divide lays out the keys by the routes' shares.
+func (p *Pool) divide(old []keyRange, routes []groupView) []keyRange {
+	wanted := make([]allocation, max(1, len(p.groups)), len(p.groups)+2)
+	wanted[0].group = new(group) // the local group of an empty pool
+	for i, g := range p.groups {
+		wanted[i].group = g
+	}
+	begin := uint64(0)
+	for _, r := range routes {
+		wanted[slices.Index(p.groups, r.group)].size += r.end - begin
+		begin = r.end
+	}
+	if begin < whole {
+		wanted = append(wanted, allocation{size: whole - begin})
+	}
+	ranges := apportion(old, wanted)
+	for i := range ranges {
+		ranges[i].route = slices.IndexFunc(routes, func(r groupView) bool { return r.group == ranges[i].group })
+	}
+	return ranges
 }

@@ -1,10 +1,10 @@
 package pick
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/weir-lb/weir/internal/core/hash"
@@ -17,7 +17,7 @@ const (
 )
 
 // hashRing has entries of the endpoints, in proportion to their weights, at the hashes of key_0, key_1 and so on. A key
-// belongs to the first entry at or above it. An entry takes 12 bytes, and the guide two to four, or one to two of a large ring.
+// belongs to the first entry at or above it. An entry takes 12 bytes, and the guide two to four.
 //
 // Source: Envoy's ring hash, entry for entry; gRPC's is the same. Of endpoints with equal hashes, which only equal keys
 // have, the one with the lower address is first.
@@ -28,25 +28,20 @@ type hashRing struct {
 	shift  uint
 }
 
-func newHashRing(c *Config, spokes []spoke) *hashRing {
-	counts, total := entries(c, spokes)
+func newHashRing(c *Config, weightedKeys []weightedKey) *hashRing {
+	counts, total := entries(c, weightedKeys)
 	sum := func(key []byte) uint64 { return hash.XXH64(0, key) }
 	if c.HashFunction == MurmurHash2 {
 		sum = hash.Murmur2
 	}
 	r := &hashRing{hashes: make([]uint64, total), owners: make([]uint32, total)}
-	// A power of two of cells, one to two entries for each, or two to four.
-	perCell := uint64(2)
-	if total > smallRing {
-		perCell = 4
-	}
-	cells := bits.Len(uint(total / perCell))
-	r.shift = uint(64 - cells) //nolint:gosec // positive.
+	cells := bits.Len(uint(total / 2)) // a power of two of cells, one to two entries for each
+	r.shift = uint(64 - cells)         //nolint:gosec // positive.
 	r.guide = make([]uint32, 1<<cells+1)
 	// Hashing twice is cheaper than the memory to remember what it said: entries go where they belong at once.
 	visit := func(entry func(at uint64, owner uint32)) {
 		var key []byte
-		for k, s := range spokes {
+		for k, s := range weightedKeys {
 			key = append(append(key[:0], s.key...), '_')
 			stem := len(key)
 			for i := range counts[k] {
@@ -56,8 +51,8 @@ func newHashRing(c *Config, spokes []spoke) *hashRing {
 		}
 	}
 	visit(func(at uint64, _ uint32) { r.guide[at>>r.shift+1]++ })
-	for cell := range r.guide[1:] {
-		r.guide[cell+1] += r.guide[cell]
+	for at := range r.guide[1:] {
+		r.guide[at+1] += r.guide[at]
 	}
 	filled := slices.Clone(r.guide)
 	visit(func(at uint64, owner uint32) {
@@ -65,15 +60,19 @@ func newHashRing(c *Config, spokes []spoke) *hashRing {
 		r.hashes[*entry], r.owners[*entry] = at, owner
 		*entry++
 	})
-	for cell := range r.guide[1:] {
-		r.order(int(r.guide[cell]), int(r.guide[cell+1]))
+	var unsorted cell
+	for at := range r.guide[1:] {
+		if from, to := r.guide[at], r.guide[at+1]; to > from+1 {
+			unsorted = cell{r.hashes[from:to], r.owners[from:to]}
+			sort.Stable(&unsorted)
+		}
 	}
 	return r
 }
 
-// entries gives each spoke's number of entries, and the sum: so many that the lightest has a whole number, at least the
+// entries gives each key's number of entries, and the sum: so many that the lightest has a whole number, at least the
 // minimum together, and at most the maximum. The maximum wins over the minimum.
-func entries(c *Config, spokes []spoke) (counts []uint64, total uint64) {
+func entries(c *Config, weightedKeys []weightedKey) (counts []uint64, total uint64) {
 	least, most := c.MinRingSize, c.MaxRingSize
 	if least == 0 {
 		least = defaultMinRing
@@ -83,12 +82,12 @@ func entries(c *Config, spokes []spoke) (counts []uint64, total uint64) {
 	}
 	least = min(least, most)
 	lightest := 1.0
-	for _, s := range spokes {
+	for _, s := range weightedKeys {
 		lightest = min(lightest, s.weight)
 	}
 	scale := min(math.Ceil(lightest*float64(least))/lightest, float64(most))
-	counts, target := make([]uint64, len(spokes)), 0.0
-	for i, s := range spokes {
+	counts, target := make([]uint64, len(weightedKeys)), 0.0
+	for i, s := range weightedKeys {
 		target += float64(scale * s.weight) // rounded before it is added, as the others do
 		if upTo := uint64(math.Ceil(target)); upTo > total {
 			counts[i], total = upTo-total, upTo
@@ -97,64 +96,25 @@ func entries(c *Config, spokes []spoke) (counts []uint64, total uint64) {
 	return counts, total
 }
 
-// order sorts the entries of a cell by hash, equal ones as they are. There are a few, unless somebody made keys to that end.
-func (r *hashRing) order(from, to int) {
-	const many = 32
-	if to-from > many {
-		r.orderMany(from, to)
-		return
-	}
-	for i := from + 1; i < to; i++ {
-		h, owner := r.hashes[i], r.owners[i]
-		j := i
-		for ; j > from && r.hashes[j-1] > h; j-- {
-			r.hashes[j], r.owners[j] = r.hashes[j-1], r.owners[j-1]
-		}
-		r.hashes[j], r.owners[j] = h, owner
-	}
+// cell is the entries of one cell of the guide, to be sorted by hash, equal ones as they are. There are a few, unless keys were
+// made to that end.
+type cell struct {
+	hashes []uint64
+	owners []uint32
 }
 
-func (r *hashRing) orderMany(from, to int) {
-	type entry struct {
-		hash  uint64
-		owner uint32
-	}
-	cell := make([]entry, to-from)
-	for i := range cell {
-		cell[i] = entry{r.hashes[from+i], r.owners[from+i]}
-	}
-	slices.SortStableFunc(cell, func(a, b entry) int { return cmp.Compare(a.hash, b.hash) })
-	for i, e := range cell {
-		r.hashes[from+i], r.owners[from+i] = e.hash, e.owner
-	}
+func (c *cell) Len() int           { return len(c.hashes) }
+func (c *cell) Less(i, j int) bool { return c.hashes[i] < c.hashes[j] }
+func (c *cell) Swap(i, j int) {
+	c.hashes[i], c.hashes[j] = c.hashes[j], c.hashes[i]
+	c.owners[i], c.owners[j] = c.owners[j], c.owners[i]
 }
-
-// smallRing is the largest number of entries that lie in a near cache, at 16 bytes each. There a wrong guess of the processor
-// costs the most; beyond, waiting for memory does, and guesses have it fetched earlier.
-const smallRing = 1 << 16
 
 // seek gives the entry that a key belongs to.
 func (r *hashRing) seek(key uint64) int {
-	cell := key >> r.shift
-	from := int(r.guide[cell])
-	// Nearly always the key belongs to one of the first entries of the cell, or the one after. Counting the lower ones leaves
-	// nothing to guess.
-	if window := r.hashes[from:]; len(r.hashes) <= smallRing && len(window) >= 4 {
-		lower := 0
-		for _, h := range (*[4]uint64)(window) {
-			_, isLower := bits.Sub64(h, key, 0)
-			lower += int(isLower) //nolint:gosec // 0 or 1.
-		}
-		if from += lower; lower < 4 {
-			return from
-		}
-	}
-	return r.search(key, from, int(r.guide[cell+1]))
-}
-
-// search does the same among the entries from one to another, of which there may be many if somebody made keys to that end.
-func (r *hashRing) search(key uint64, from, to int) int {
-	for to-from > 8 {
+	at := key >> r.shift
+	from, to := int(r.guide[at]), int(r.guide[at+1])
+	for to-from > 8 { // keys were made to that end
 		if middle := int(uint(from+to) / 2); r.hashes[middle] < key { //nolint:gosec // indexes.
 			from = middle + 1
 		} else {

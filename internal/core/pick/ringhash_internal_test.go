@@ -15,7 +15,7 @@ import (
 // ringOf is the ring of targets.
 func ringOf(c Config, targets []Target) *hashRing {
 	c.Algorithm = RingHash
-	return newWheel(&c, targets).(*hashRing)
+	return newHashTable(&c, targets).(*hashRing)
 }
 
 // text shows a ring as port:hash, in order.
@@ -59,7 +59,7 @@ func TestPublishedRingsAreReproduced(t *testing.T) {
 // a key belongs to the first entry at or above it, and to the first of all above the last.
 func TestKeysBelongToTheNextEntry(t *testing.T) {
 	endpoints := crowd(ports(90, 95))
-	p := newPicker(&Config{Algorithm: RingHash, MinRingSize: 12}, endpoints, new(turn))
+	p := newPicker(&Config{Algorithm: RingHash, MinRingSize: 12}, endpoints, new(counter))
 	for key, want := range map[uint64]uint16{
 		0: 94, math.MaxUint64: 94, 3551244743356806947: 95, 3551244743356806948: 93, 16117243373044804880: 90,
 	} {
@@ -133,7 +133,7 @@ func TestRingSizesFollowWeightsAndBounds(t *testing.T) {
 func TestRingIsNeverLargerThanEightMi(t *testing.T) {
 	targets := many(2)
 	targets[0].Weight, targets[1].Weight = 1, math.MaxUint32
-	counts, total := entries(&Config{MaxRingSize: math.MaxUint64}, spokes(targets))
+	counts, total := entries(&Config{MaxRingSize: math.MaxUint64}, weightedKeys(targets))
 	if total != 8<<20 || counts[0] != 1 || counts[1] != 8<<20-1 {
 		t.Errorf("%d entries, %v, want 8 Mi, 1 and the rest", total, counts)
 	}
@@ -253,7 +253,7 @@ func TestSubstituteIsTheNextOnTheRing(t *testing.T) {
 	random := rand.New(rand.NewPCG(23, 24))
 	targets := many(30, 1, 2)
 	endpoints := crowd(targets)
-	p := newPicker(&Config{Algorithm: RingHash, MinRingSize: 200}, endpoints, new(turn))
+	p := newPicker(&Config{Algorithm: RingHash, MinRingSize: 200}, endpoints, new(counter))
 	rest := newDumbRing(Config{MinRingSize: 200, MaxRingSize: maxRing}, targets)
 	for _, gone := range []int{3, 4, 17, 29} {
 		endpoints[gone].standing.Store(out)
@@ -267,10 +267,9 @@ func TestSubstituteIsTheNextOnTheRing(t *testing.T) {
 	}
 }
 
-// Large rings are searched in another way.
 func TestLargeRingsFindTheNextEntry(t *testing.T) {
 	random := rand.New(rand.NewPCG(29, 30))
-	for _, size := range []uint64{smallRing, smallRing + 1, 3 * smallRing} {
+	for _, size := range []uint64{1 << 16, 1<<16 + 1, 3 << 16} {
 		r := ringOf(Config{MinRingSize: size, MaxRingSize: size}, many(10))
 		if uint64(len(r.hashes)) != size {
 			t.Fatalf("%d entries, want %d", len(r.hashes), size)
@@ -294,7 +293,7 @@ func BenchmarkRingBuild(b *testing.B) {
 			c, targets := &Config{Algorithm: RingHash, MinRingSize: size}, many(100)
 			b.ReportAllocs()
 			for b.Loop() {
-				newWheel(c, targets)
+				newHashTable(c, targets)
 			}
 		})
 	}
@@ -303,7 +302,7 @@ func BenchmarkRingBuild(b *testing.B) {
 func BenchmarkRingPick(b *testing.B) {
 	for _, size := range []uint64{1024, 8192, 65_536, 1 << 20} {
 		b.Run(fmt.Sprintf("entries=%d", size), func(b *testing.B) {
-			p := newPicker(&Config{Algorithm: RingHash, MinRingSize: size}, crowd(many(100)), new(turn))
+			p := newPicker(&Config{Algorithm: RingHash, MinRingSize: size}, crowd(many(100)), new(counter))
 			b.ReportAllocs()
 			key := uint64(0)
 			for b.Loop() {

@@ -10,15 +10,15 @@ import (
 // such number of consecutive picks, wherever they begin, everybody has exactly that many.
 //
 // Source: the counts are those of Envoy's earliest-deadline-first scheduler. The order is ours: a scheduler's queue
-// would need a lock, a turn only needs the next number of a counter.
-func newRoundRobin(c *Config, endpoints []*endpoint, turn *turn) picker {
+// would need a lock, a counter only needs the next number of a counter.
+func newRoundRobin(c *Config, endpoints []*endpoint, counter *counter) picker {
 	var p picker
 	if equalWeights(endpoints) {
-		p = &roundRobin{endpoints: endpoints, turn: turn}
+		p = &roundRobin{endpoints: endpoints, counter: counter}
 	} else if weights, sum := reducedWeights(endpoints); sum <= maxSchedule {
-		p = &scheduled{endpoints: endpoints, turn: turn, order: schedule(weights, sum)}
+		p = &scheduled{endpoints: endpoints, counter: counter, order: schedule(weights, sum)}
 	} else {
-		p = newStrided(endpoints, turn, weights)
+		p = newStrided(endpoints, counter, weights)
 	}
 	return starting(c, p)
 }
@@ -57,29 +57,29 @@ func gcd(a, b uint64) uint64 {
 // order costs. It outlives the picker, so that a change of endpoints does not start again from the first.
 type roundRobin struct {
 	endpoints []*endpoint
-	turn      *turn
+	counter   *counter
 }
 
 func (p *roundRobin) pick(_, _ uint64) *endpoint {
-	return p.endpoints[p.turn.n.Add(1)%uint64(len(p.endpoints))]
+	return p.endpoints[p.counter.n.Add(1)%uint64(len(p.endpoints))]
 }
 
 // scheduled follows a period that is written out.
 type scheduled struct {
 	endpoints []*endpoint
-	turn      *turn
+	counter   *counter
 	order     []uint16
 }
 
 func (p *scheduled) pick(_, _ uint64) *endpoint {
-	return p.endpoints[p.order[p.turn.n.Add(1)%uint64(len(p.order))]]
+	return p.endpoints[p.order[p.counter.n.Add(1)%uint64(len(p.order))]]
 }
 
 // schedule spreads each one's turns evenly over the period. The first ones are staggered in steps of the golden ratio,
 // as endpoints of the same weight would otherwise come in a row.
 func schedule(weights []uint64, sum uint64) []uint16 {
 	const indexBits = 16
-	due := make([]uint64, 0, sum) // when in the period, in 2^-48, and whose turn it is
+	due := make([]uint64, 0, sum) // when in the period, in 2^-48, and which endpoint
 	for i, weight := range weights {
 		stagger := upper(uint64(i) * golden)
 		for j := range weight {
@@ -98,15 +98,15 @@ func schedule(weights []uint64, sum uint64) []uint16 {
 // place once before they come to the first again. Nothing is written out, so its size does not depend on the weights.
 type strided struct {
 	endpoints []*endpoint
-	turn      *turn
-	places    odds
+	counter   *counter
+	places    weightedIndex
 	step      uint64
 }
 
 // newStrided takes the most even of the steps around the golden part of the circle: it spreads the turns of each endpoint,
 // whatever its weight.
-func newStrided(endpoints []*endpoint, turn *turn, weights []uint64) *strided {
-	p := &strided{endpoints: endpoints, turn: turn, places: newOdds(weights)}
+func newStrided(endpoints []*endpoint, counter *counter, weights []uint64) *strided {
+	p := &strided{endpoints: endpoints, counter: counter, places: newWeightedIndex(weights)}
 	const steps = 64 // there is an even one among so many: quotients of 5 and less are frequent
 	least := uint64(math.MaxUint64)
 	first := uint64(float64(p.places.whole)/math.Phi) - steps/2
@@ -133,8 +133,8 @@ func bunching(whole, step uint64) uint64 {
 }
 
 func (p *strided) pick(_, _ uint64) *endpoint {
-	turn := p.turn.n.Add(1) % p.places.whole
-	return p.endpoints[p.places.at(turn*p.step%p.places.whole)]
+	counter := p.counter.n.Add(1) % p.places.whole
+	return p.endpoints[p.places.at(counter*p.step%p.places.whole)]
 }
 
 // starting makes a picker follow a slow start, if there is one.

@@ -16,7 +16,7 @@ type fixed struct {
 	panics   bool
 }
 
-func (fixed) Reset(time.Duration, overflow.Scene) {}
+func (fixed) Reset(time.Duration, overflow.Layout) {}
 
 func (f fixed) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
 	d := overflow.Decision{
@@ -34,14 +34,14 @@ func (f fixed) Step(_ time.Duration, c *overflow.Counters) overflow.Decision {
 type recorder struct {
 	decision overflow.Decision
 	resets   int
-	scene    overflow.Scene
+	layout   overflow.Layout
 	last     overflow.Counters // of the last step
 	total    []overflow.GroupCounters
 }
 
-func (r *recorder) Reset(_ time.Duration, s overflow.Scene) {
+func (r *recorder) Reset(_ time.Duration, s overflow.Layout) {
 	r.resets++
-	r.scene = s
+	r.layout = s
 	r.total = make([]overflow.GroupCounters, len(s.Groups))
 }
 

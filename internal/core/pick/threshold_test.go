@@ -184,14 +184,14 @@ func TestUnreadyEndpointsCountAndAreNeverPicked(t *testing.T) {
 	list := levels(ready{2, 5}, ready{0, 3})
 	p.Update(0, list)
 	want := []overflow.Group{
-		{Zone: "zone-0", Endpoints: []int{0, 1}},
-		{Zone: "zone-1", Tier: 1},
+		{ID: 1, Zone: "zone-0", Endpoints: []int{0, 1}},
+		{ID: 2, Zone: "zone-1", Tier: 1},
 	}
-	if diff := cmp.Diff(want, r.scene.Groups, cmp.Transformer("empty", func(s []int) string { return fmt.Sprint(s) })); diff != "" {
+	if diff := cmp.Diff(want, r.layout.Groups, cmp.Transformer("empty", func(s []int) string { return fmt.Sprint(s) })); diff != "" {
 		t.Error("groups (-want +got):\n" + diff)
 	}
 	for i, g := range p.Status().Groups {
-		if g.Endpoints != []int{5, 3}[i] || g.Ready != []int{2, 0}[i] || g.Usable != g.Ready {
+		if len(g.Members) != []int{5, 3}[i] || len(g.Ready) != []int{2, 0}[i] || g.Usable != len(g.Ready) {
 			t.Errorf("group %d: %+v", i, g)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // All lists the strategies with their defaults, in the order of tables.
 func All() []Strategy { return With(overflow.Config{}) }
 
-// With lists the same, weir's and Hazl's strategies made with c; each client brings its own Rotate. c is one that
-// overflow.New accepts: a strategy that is made with another panics.
+// With lists the same, weir's and Hazl's strategies made with c, which is one that overflow.New accepts: a strategy that
+// is made with another panics.
 func With(c overflow.Config) []Strategy {
 	return []Strategy{
 		random(),
@@ -121,18 +121,12 @@ func weir(name, title string, c overflow.Config) Strategy {
 	}
 }
 
-// fixed makes strategies that know no client.
-func fixed(name string) func(Client) overflow.Strategy {
-	return func(Client) overflow.Strategy { return must(overflow.New(name, overflow.Config{})) }
-}
+// fixed makes strategies that have nothing to be configured.
+func fixed(name string) func(Client) overflow.Strategy { return adaptive(name, overflow.Config{}) }
 
-// adaptive makes strategies that differ between clients in nothing but what they rotate by.
+// adaptive makes strategies that are the same for all clients.
 func adaptive(name string, c overflow.Config) func(Client) overflow.Strategy {
-	return func(client Client) overflow.Strategy {
-		c := c
-		c.Rotate = client.Rotate
-		return must(overflow.New(name, c))
-	}
+	return func(Client) overflow.Strategy { return must(overflow.New(name, c)) }
 }
 
 func must(s overflow.Strategy, err error) overflow.Strategy {

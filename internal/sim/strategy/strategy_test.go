@@ -422,7 +422,7 @@ func steps(s overflow.Strategy, length time.Duration, c *overflow.Counters) over
 // Buoyant's reference: the band is for an endpoint, so that it counts as often as there are active ones, and the pool
 // changes by one endpoint at a time.
 func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
-	scene := overflow.Scene{Endpoints: 5, Groups: []overflow.Group{
+	scene := overflow.Layout{Endpoints: 5, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0, 1, 2}}, {Zone: "b", Cost: 1, Endpoints: []int{3, 4}},
 	}}
 	flying := func(n int64) *overflow.Counters {
@@ -464,7 +464,7 @@ func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
 func TestWeirIsMadeByTheWishesOfItsName(t *testing.T) {
 	slow := func(c strategy.Strategy, slowdown float64) overflow.Decision {
 		s := c.New(strategy.Client{Zone: "a"})
-		s.Reset(0, overflow.Scene{Endpoints: 2, Groups: []overflow.Group{
+		s.Reset(0, overflow.Layout{Endpoints: 2, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}},
 		}})
 		answered := func(latency time.Duration) *overflow.Counters {
@@ -494,37 +494,10 @@ func TestWeirIsMadeByTheWishesOfItsName(t *testing.T) {
 	}
 }
 
-func TestClientsDifferInTheZoneTheyTakeFirst(t *testing.T) {
-	first := make(map[int]bool)
-	for rotate := range uint64(2) {
-		s := named(t, "weir").New(strategy.Client{Zone: "a", Rotate: rotate})
-		s.Reset(0, overflow.Scene{Endpoints: 3, Groups: []overflow.Group{
-			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}}, {Zone: "c", Cost: 1, Endpoints: []int{2}},
-		}})
-		good := overflow.GroupCounters{Sent: 50, OK: 50, Latency: time.Second, Usable: 1}
-		slow := overflow.GroupCounters{Sent: 50, OK: 50, Latency: 2 * time.Second, Usable: 1}
-		idle := overflow.GroupCounters{Usable: 1}
-		steps(s, time.Minute, &overflow.Counters{Groups: []overflow.GroupCounters{good, idle, idle}})
-		for now := time.Minute; ; now += 100 * time.Millisecond {
-			d := s.Step(now, &overflow.Counters{Groups: []overflow.GroupCounters{slow, idle, idle}})
-			if len(d.Routes) > 1 {
-				first[d.Routes[1].Group] = true
-				break
-			}
-			if now > 2*time.Minute {
-				t.Fatal("nothing leaves home")
-			}
-		}
-	}
-	if len(first) != 2 {
-		t.Errorf("both clients spill to %v first", first)
-	}
-}
-
 func TestWeirShedsOnlyIfItsNameSaysSo(t *testing.T) {
 	for name, want := range map[string]bool{"weir": false, "weir-shed": true} {
 		s := named(t, name).New(strategy.Client{Zone: "a"})
-		s.Reset(0, overflow.Scene{Endpoints: 2, Groups: []overflow.Group{
+		s.Reset(0, overflow.Layout{Endpoints: 2, Groups: []overflow.Group{
 			{Zone: "a", Endpoints: []int{0}}, {Zone: "b", Cost: 1, Endpoints: []int{1}},
 		}})
 		good := overflow.GroupCounters{Sent: 50, OK: 50, Latency: time.Second, Usable: 1}

@@ -27,7 +27,7 @@ const smallest = 6
 // that knows no zones.
 type zoneAware struct {
 	clients []ZoneCount
-	scene   overflow.Scene
+	scene   overflow.Layout
 	begun   bool
 	panics  bool
 	since   time.Duration // when panic began or ended
@@ -36,7 +36,7 @@ type zoneAware struct {
 func newZoneAware(client Client) *zoneAware { return &zoneAware{clients: client.Clients} }
 
 // Reset implements overflow.Strategy.
-func (z *zoneAware) Reset(now time.Duration, scene overflow.Scene) {
+func (z *zoneAware) Reset(now time.Duration, scene overflow.Layout) {
 	z.scene = scene
 	if !z.begun {
 		z.begun, z.since = true, now

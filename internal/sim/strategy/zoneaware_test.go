@@ -41,7 +41,7 @@ func whole(name topology.Zone, clients, endpoints int) zone {
 func decide(t *testing.T, zones ...zone) overflow.Decision {
 	t.Helper()
 	client := strategy.Client{Zone: zones[0].name}
-	var scene overflow.Scene
+	var scene overflow.Layout
 	var counters overflow.Counters
 	for _, z := range zones {
 		if z.clients > 0 {
@@ -139,7 +139,7 @@ func TestBelowHalfOfAllEndpointsNobodysHealthIsBelieved(t *testing.T) {
 func TestEndpointsOfOtherClustersCountForTheZoneTheyName(t *testing.T) {
 	c := named(t, "envoy-zone")
 	s := c.New(strategy.Client{Zone: "a", Clients: []strategy.ZoneCount{{Zone: "a", Count: 1}, {Zone: "b", Count: 1}}})
-	s.Reset(0, overflow.Scene{Endpoints: 8, Groups: []overflow.Group{
+	s.Reset(0, overflow.Layout{Endpoints: 8, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0}}, {Zone: "a", Cluster: "far", Endpoints: []int{1, 2, 3}}, {Zone: "b", Endpoints: []int{4, 5, 6, 7}},
 	}})
 	d := s.Step(0, &overflow.Counters{Groups: []overflow.GroupCounters{{Usable: 1}, {Usable: 3}, {Usable: 4}}})
@@ -183,7 +183,7 @@ func TestEveryEndpointGetsTheSameIfAllClientsSendTheSame(t *testing.T) {
 func TestPanicEndsWhereItsReasonEnds(t *testing.T) {
 	c := named(t, "envoy-zone")
 	s := c.New(strategy.Client{Zone: "a"})
-	s.Reset(time.Second, overflow.Scene{Endpoints: 2, Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0, 1}}}})
+	s.Reset(time.Second, overflow.Layout{Endpoints: 2, Groups: []overflow.Group{{Zone: "a", Endpoints: []int{0, 1}}}})
 	var got []string
 	for i, usable := range []int{2, 0, 0, 1} {
 		now := time.Duration(2+i) * time.Second

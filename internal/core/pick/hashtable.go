@@ -6,37 +6,37 @@ import (
 	"strings"
 )
 
-// wheel says which endpoint each key belongs to. It knows endpoints by their index only, so that it can be made ahead of
+// hashTable says which endpoint each key belongs to. It knows endpoints by their index only, so that it can be made ahead of
 // them, and serves any endpoints of the same keys and weights in the same order. It is immutable.
-type wheel interface {
-	// over makes the picker for endpoints, which are those that the wheel was made for, in that order; nil in place of one
+type hashTable interface {
+	// over makes the picker for endpoints, which are those that the table was made for, in that order; nil in place of one
 	// makes the picker give nil for its keys, and never find it for others.
 	over(endpoints []*endpoint) picker
 }
 
-// newWheel makes the wheel of a hashing algorithm for targets, of which there is at least one. It may take long: 10 ns for
+// newHashTable makes the table of a hashing algorithm for targets, of which there is at least one. It may take long: 10 ns for
 // each entry of a ring, as much for each probe of a table.
-func newWheel(c *Config, targets []Target) wheel {
+func newHashTable(c *Config, targets []Target) hashTable {
 	if c.Algorithm == Maglev {
-		return newMaglevTable(c, spokes(targets))
+		return newMaglevTable(c, weightedKeys(targets))
 	}
-	return newHashRing(c, spokes(targets))
+	return newHashRing(c, weightedKeys(targets))
 }
 
-// spoke is a target's part of a wheel.
-type spoke struct {
+// weightedKey is a target's part of a hash table or ring.
+type weightedKey struct {
 	key    string
 	weight float64 // all of them add up to 1
 	index  uint32  // among the targets
 }
 
-// spokes gives the parts of the targets, by key, so that the order of targets changes nothing. If some targets have a
-// part's weight (Target.AffinityWeight), each part has its share of the wheel, whoever of it serves: a key stays where it
-// is while an endpoint sits out. Who has none is not on the wheel then.
+// weightedKeys gives the parts of the targets, by key, so that the order of targets changes nothing. If some targets have a
+// part's weight (Target.AffinityWeight), each part has its share of the table, whichever of its endpoints serve: a key stays where it
+// is while an endpoint sits out. Endpoints without a weight are not in the table then.
 //
 // Source: Envoy's locality weights with consistent hashing. Envoy goes through the endpoints by locality for a ring, gRPC
 // through all of them by key; so do we, for rings and tables.
-func spokes(targets []Target) []spoke {
+func weightedKeys(targets []Target) []weightedKey {
 	type part struct {
 		weight float64
 		sum    uint64 // of the weights in it
@@ -59,7 +59,7 @@ func spokes(targets []Target) []spoke {
 		p.sum += weightOf(t)
 		parts[name(t)] = p
 	}
-	list := make([]spoke, 0, len(targets))
+	list := make([]weightedKey, 0, len(targets))
 	for i := range targets {
 		t := &targets[i]
 		p, share := parts[name(t)], 1.0
@@ -69,14 +69,14 @@ func spokes(targets []Target) []spoke {
 		if share == 0 {
 			continue
 		}
-		s := spoke{key: t.HashKey, index: uint32(i)} //nolint:gosec // endpoints of one service.
+		s := weightedKey{key: t.HashKey, index: uint32(i)} //nolint:gosec // endpoints of one service.
 		if s.key == "" {
 			s.key = t.Addr.String()
 		}
 		s.weight = float64(weightOf(t)) * share / float64(p.sum)
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b spoke) int {
+	slices.SortFunc(list, func(a, b weightedKey) int {
 		return cmp.Or(strings.Compare(a.key, b.key), targets[a.index].Addr.Compare(targets[b.index].Addr))
 	})
 	return list

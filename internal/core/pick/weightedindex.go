@@ -2,18 +2,18 @@ package pick
 
 import "math/bits"
 
-// odds gives each of some indexes its part of the numbers below whole, in order, and finds the index of a number in a
+// weightedIndex gives each of some indexes its part of the numbers below whole, in order, and finds the index of a number in a
 // few steps however many there are: a guide tells where to begin.
-type odds struct {
+type weightedIndex struct {
 	ends  []uint64 // of the parts; the last one is whole
 	guide []uint32 // by number >> shift: the part of the first number that comes to this
 	shift uint
 	whole uint64
 }
 
-// newOdds makes parts of the lengths, of which at least one is not 0. Their sum fits in 63 bits.
-func newOdds(lengths []uint64) odds {
-	o := odds{ends: make([]uint64, len(lengths))}
+// newWeightedIndex makes parts of the lengths, of which at least one is not 0. Their sum fits in 63 bits.
+func newWeightedIndex(lengths []uint64) weightedIndex {
+	o := weightedIndex{ends: make([]uint64, len(lengths))}
 	for i, length := range lengths {
 		o.whole += length
 		o.ends[i] = o.whole
@@ -31,8 +31,8 @@ func newOdds(lengths []uint64) odds {
 	return o
 }
 
-// sharedOdds makes parts of the 32-bit numbers in proportion to the shares, of which at least one is above 0.
-func sharedOdds(shares []float64) odds {
+// sharedIndex makes parts of the 32-bit numbers in proportion to the shares, of which at least one is above 0.
+func sharedIndex(shares []float64) weightedIndex {
 	total := 0.0
 	for _, share := range shares {
 		total += share
@@ -44,11 +44,11 @@ func sharedOdds(shares []float64) odds {
 		next := position(sum / total) // whole at the last one that has a share: the sums are the same
 		lengths[i], end = next-end, next
 	}
-	return newOdds(lengths)
+	return newWeightedIndex(lengths)
 }
 
 // at gives the part that the number, which is below whole, falls into.
-func (o *odds) at(number uint64) uint32 {
+func (o *weightedIndex) at(number uint64) uint32 {
 	part := o.guide[number>>o.shift]
 	for o.ends[part] <= number {
 		part++

@@ -1,4 +1,4 @@
-package pick
+package balance
 
 import "testing"
 

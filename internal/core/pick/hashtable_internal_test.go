@@ -46,7 +46,7 @@ func ports(from, to int) []Target {
 	return row(b.String())
 }
 
-// many makes n targets whose weights are given in turn.
+// many makes n targets whose weights are given one after the other.
 func many(n int, weights ...uint32) []Target {
 	list := make([]Target, n)
 	for i := range list {
@@ -62,7 +62,7 @@ func many(n int, weights ...uint32) []Target {
 func crowd(targets []Target) []*endpoint {
 	list := make([]*endpoint, len(targets))
 	for i, t := range targets {
-		list[i] = &endpoint{id: uint32(i + 1), target: t}
+		list[i] = newEndpoint(uint32(i+1), t, nil)
 		list[i].weight.Store(weightOne)
 	}
 	return list
@@ -101,11 +101,11 @@ func TestOrderOfTargetsDoesNotMatter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	targets := many(40, 1, 7, 3)
 	for name, c := range hashing() {
-		p := newPicker(c, crowd(targets), new(turn))
+		p := newPicker(c, crowd(targets), new(counter))
 		for range 5 {
 			other := slices.Clone(targets)
 			random.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
-			q := newPicker(c, crowd(other), new(turn))
+			q := newPicker(c, crowd(other), new(counter))
 			for range 2000 {
 				key := random.Uint64()
 				if a, b := p.pick(0, key), q.pick(0, key); a.target.Addr != b.target.Addr {
@@ -120,7 +120,7 @@ func TestOrderOfTargetsDoesNotMatter(t *testing.T) {
 func TestWheelServesTheEndpointsItIsGiven(t *testing.T) {
 	targets := many(9, 1, 2)
 	for name, c := range hashing() {
-		w := newWheel(c, targets)
+		w := newHashTable(c, targets)
 		a, b := crowd(targets), crowd(targets)
 		p, q := w.over(a), w.over(b)
 		for key := range uint64(1000) {
@@ -153,7 +153,7 @@ func TestOnlyKeysOfWhoSitsOutMove(t *testing.T) {
 	for name, c := range hashing() {
 		t.Run(name, func(t *testing.T) {
 			endpoints := crowd(many(10, 1, 2, 5))
-			p := newPicker(c, endpoints, new(turn))
+			p := newPicker(c, endpoints, new(counter))
 			for _, outs := range [][]int{{3}, {3, 7}, {0, 1, 2, 4, 5, 6, 7, 8, 9}} {
 				for _, i := range outs {
 					endpoints[i].standing.Store(out)
@@ -190,7 +190,7 @@ func TestNobodyIsFoundWhereNobodyServes(t *testing.T) {
 		for _, e := range endpoints {
 			e.standing.Store(out)
 		}
-		if e := seek(t, newPicker(c, endpoints, new(turn)), asks(7)); e != nil {
+		if e := seek(t, newPicker(c, endpoints, new(counter)), asks(7)); e != nil {
 			t.Errorf("%s: found %v", name, e.target.Addr)
 		}
 	}
@@ -198,7 +198,7 @@ func TestNobodyIsFoundWhereNobodyServes(t *testing.T) {
 
 func TestRetryOfAKeyGoesToAnotherEndpoint(t *testing.T) {
 	for name, c := range hashing() {
-		p := newPicker(c, crowd(many(5)), new(turn))
+		p := newPicker(c, crowd(many(5)), new(counter))
 		for key := range uint64(500) {
 			key = scatter(key * golden)
 			first := seek(t, p, asks(key))
@@ -211,7 +211,7 @@ func TestRetryOfAKeyGoesToAnotherEndpoint(t *testing.T) {
 	}
 }
 
-// parts have their share of the wheel, and endpoints theirs of the part.
+// parts have their share of the table, and endpoints theirs of the part.
 func TestPartsShareTheWheel(t *testing.T) {
 	targets := row("10.0.0.1:80*3@near:9 10.0.0.2:80*1@near:9 10.0.0.3:80@far:1 10.0.0.4:80@far:1 10.0.0.5:80@none:0")
 	want := []float64{0.9 * 3 / 4, 0.9 / 4, 0.1 / 2, 0.1 / 2, 0}
@@ -220,7 +220,7 @@ func TestPartsShareTheWheel(t *testing.T) {
 			continue // too coarse for what follows
 		}
 		endpoints := crowd(targets)
-		p := newPicker(c, endpoints, new(turn))
+		p := newPicker(c, endpoints, new(counter))
 		counts := make([]float64, len(targets))
 		const keys = 40_000
 		for key := range uint64(keys) {
@@ -243,7 +243,7 @@ func TestHashingAllocatesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for name, c := range hashing() {
 		endpoints := crowd(many(50))
-		p := newPicker(c, endpoints, new(turn)).(walker)
+		p := newPicker(c, endpoints, new(counter)).(walker)
 		endpoints[7].standing.Store(out)
 		q := asks(0, 1, 2)
 		if n := testing.AllocsPerRun(1000, func() {
@@ -295,11 +295,11 @@ func TestDisruptionAndBalanceStayWithinBounds(t *testing.T) {
 	for _, r := range rows {
 		t.Run(fmt.Sprintf("%d on %s %d", r.n, r.c.Algorithm, max(r.c.TableSize, r.c.MinRingSize)), func(t *testing.T) {
 			targets := many(r.n)
-			before := newPicker(&r.c, crowd(targets), new(turn))
+			before := newPicker(&r.c, crowd(targets), new(counter))
 			gone := r.n / 2
-			after := newPicker(&r.c, crowd(without(targets, gone)), new(turn))
+			after := newPicker(&r.c, crowd(without(targets, gone)), new(counter))
 			all, extra := moved(before, after, targets[gone].Addr)
-			most := largest(newWheel(&r.c, targets), r.n)
+			most := largest(newHashTable(&r.c, targets), r.n)
 			t.Logf("moved %.4f (ideal %.4f), extra %.4f, most/average %.4f", all, 1/float64(r.n), extra, most)
 			if extra > r.maxExtra {
 				t.Errorf("%.4f of the keys moved although their endpoint stayed, want at most %.4f", extra, r.maxExtra)
@@ -311,8 +311,8 @@ func TestDisruptionAndBalanceStayWithinBounds(t *testing.T) {
 	}
 }
 
-// largest gives the largest part of a wheel, relative to the average of n.
-func largest(w wheel, n int) float64 {
+// largest gives the largest part of a hash table or ring, relative to the average of n.
+func largest(w hashTable, n int) float64 {
 	parts := make([]float64, n)
 	switch w := w.(type) {
 	case *maglevTable:

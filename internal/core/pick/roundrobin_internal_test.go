@@ -38,7 +38,7 @@ func TestTurnsAreExactInEveryWindow(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d of %v", c.n, c.weights), func(t *testing.T) {
 			endpoints := crowd(many(c.n, c.weights...))
-			p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(turn))
+			p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(counter))
 			reduced, sum := reducedWeights(endpoints)
 			window := int(sum)
 			picks := take(p, 3*window+17)
@@ -73,7 +73,7 @@ func TestTurnsAreSpreadEvenly(t *testing.T) {
 			weights[i] = 1 + random.Uint32N(top)
 		}
 		endpoints := crowd(many(n, weights...))
-		p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(turn))
+		p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(counter))
 		reduced, sum := reducedWeights(endpoints)
 		had := make([]float64, n)
 		for k, i := range take(p, int(min(2*sum, 20_000))) {
@@ -90,7 +90,7 @@ func TestTurnsAreSpreadEvenly(t *testing.T) {
 
 func TestEqualWeightsRotate(t *testing.T) {
 	endpoints := crowd(many(7, 5))
-	p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(turn))
+	p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(counter))
 	if _, ok := p.(*roundRobin); !ok {
 		t.Fatalf("equal weights have a %T", p)
 	}
@@ -110,7 +110,7 @@ func TestMemoryOfTurnsDoesNotFollowWeights(t *testing.T) {
 	for _, heaviest := range []uint32{1000, math.MaxUint32} {
 		weights[7] = heaviest
 		endpoints := crowd(many(len(weights), weights...))
-		p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(turn)).(*strided)
+		p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(counter)).(*strided)
 		if cells := len(p.places.guide); cells > 2*len(weights)+2 {
 			t.Errorf("a guide of %d cells for %d endpoints", cells, len(weights))
 		}
@@ -128,7 +128,7 @@ func TestSlowStartTakesTurnsAway(t *testing.T) {
 			targets := many(6, weights...)
 			endpoints := crowd(targets)
 			endpoints[3].ramp.Store(uint32(part * rampFull))
-			p := newPicker(&Config{Algorithm: RoundRobin, SlowStart: &SlowStart{}}, endpoints, new(turn))
+			p := newPicker(&Config{Algorithm: RoundRobin, SlowStart: &SlowStart{}}, endpoints, new(counter))
 			sum := 0.0
 			want := make([]float64, 6)
 			for i := range want {
@@ -157,7 +157,7 @@ func TestEverybodyNewIsPickedAllTheSame(t *testing.T) {
 			for _, e := range endpoints {
 				e.ramp.Store(1)
 			}
-			p := newPicker(&Config{Algorithm: a, SlowStart: &SlowStart{}}, endpoints, new(turn))
+			p := newPicker(&Config{Algorithm: a, SlowStart: &SlowStart{}}, endpoints, new(counter))
 			for i, n := range counts(take(p, 6000), 3) {
 				if n < 600 {
 					t.Errorf("%s, weights %v: endpoint %d of three new ones has %d of 6000 picks", a, weights, i, n)
@@ -202,7 +202,7 @@ func TestLeastRequestHasTheProbabilitiesOfDraws(t *testing.T) {
 			}
 		}
 		const picks = 50_000
-		got := shares(newPicker(&Config{Algorithm: LeastRequest, Choices: c.choices}, endpoints, new(turn)), endpoints, picks)
+		got := shares(newPicker(&Config{Algorithm: LeastRequest, Choices: c.choices}, endpoints, new(counter)), endpoints, picks)
 		for name, pair := range map[string][2]float64{"idlest": {got[0], c.idlest}, "busiest": {got[c.n-1], c.busiest}} {
 			if slack := 5*math.Sqrt(pair[1]/picks) + 1e-4; math.Abs(pair[0]-pair[1]) > slack {
 				t.Errorf("%d of %d: the %s has %.5f of the picks, want %.5f", c.choices, c.n, name, pair[0], pair[1])
@@ -220,7 +220,7 @@ func TestLeastRequestPassesByWhoDoesNotServe(t *testing.T) {
 			e.flow.Store(5)
 		}
 		endpoints[1].flow.Store(0)
-		p := newPicker(&Config{Algorithm: LeastRequest, Choices: 30}, endpoints, new(turn))
+		p := newPicker(&Config{Algorithm: LeastRequest, Choices: 30}, endpoints, new(counter))
 		if got := shares(p, endpoints, 5000); got[1]+got[2] > 0.001 {
 			t.Errorf("weights %v: who does not serve has %v of the picks", weights, got)
 		}
@@ -232,7 +232,7 @@ func TestSlowStartOfLeastRequest(t *testing.T) {
 	for _, part := range []float64{0.1, 0.5} {
 		endpoints := crowd(many(4))
 		endpoints[2].ramp.Store(uint32(part * rampFull))
-		p := newPicker(&Config{Algorithm: LeastRequest, SlowStart: &SlowStart{}}, endpoints, new(turn))
+		p := newPicker(&Config{Algorithm: LeastRequest, SlowStart: &SlowStart{}}, endpoints, new(counter))
 		if got, want := shares(p, endpoints, 40_000)[2], part/(3+part); math.Abs(got-want) > 0.01 {
 			t.Errorf("at %v the newcomer has %.4f of the picks, want %.4f", part, got, want)
 		}
@@ -268,7 +268,7 @@ func TestWeightedLeastRequestFollowsWeightAndLoad(t *testing.T) {
 				want[i] = part * float64(targets[i].Weight) * math.Pow(float64(active+1), -power)
 				sum += want[i]
 			}
-			got := shares(newPicker(&Config{Algorithm: LeastRequest, Bias: bias, SlowStart: &SlowStart{}}, endpoints, new(turn)), endpoints, 60_000)
+			got := shares(newPicker(&Config{Algorithm: LeastRequest, Bias: bias, SlowStart: &SlowStart{}}, endpoints, new(counter)), endpoints, 60_000)
 			for i := range want {
 				// Of many, those that are favoured by far get somewhat less: see leastWeighted.
 				slack := 0.01
@@ -287,7 +287,7 @@ func TestManyInFlightCountForThemselves(t *testing.T) {
 	endpoints := crowd(many(2, 1, 3))
 	endpoints[0].flow.Store(299)
 	endpoints[1].flow.Store(599)
-	p := newPicker(&Config{Algorithm: LeastRequest}, endpoints, new(turn))
+	p := newPicker(&Config{Algorithm: LeastRequest}, endpoints, new(counter))
 	if got := shares(p, endpoints, 40_000)[0]; math.Abs(got-0.4) > 0.01 { // 1/300 to 3/600
 		t.Errorf("the first has %.4f of the picks, want 0.4", got)
 	}
@@ -296,7 +296,7 @@ func TestManyInFlightCountForThemselves(t *testing.T) {
 //
 func TestRandomIgnoresWeights(t *testing.T) {
 	endpoints := crowd(many(4, 1, 100))
-	for i, got := range shares(newPicker(&Config{Algorithm: Random}, endpoints, new(turn)), endpoints, 40_000) {
+	for i, got := range shares(newPicker(&Config{Algorithm: Random}, endpoints, new(counter)), endpoints, 40_000) {
 		if math.Abs(got-0.25) > 0.01 {
 			t.Errorf("endpoint %d has %.4f of the picks, want a quarter", i, got)
 		}
@@ -311,7 +311,7 @@ func TestPlacesAgreeWithTheirDumbTwin(t *testing.T) {
 			lengths[i] = random.Uint64N(1 << random.IntN(30))
 		}
 		lengths[random.IntN(len(lengths))]++
-		o := newOdds(lengths)
+		o := newWeightedIndex(lengths)
 		numbers := []uint64{0, o.whole - 1}
 		for _, end := range o.ends {
 			numbers = append(numbers, end, end-1, random.Uint64N(o.whole))
@@ -341,7 +341,7 @@ func TestSharesCoverTheWholeInterval(t *testing.T) {
 				parts[i] = 0
 			}
 		}
-		o := sharedOdds(parts)
+		o := sharedIndex(parts)
 		if last := o.at(whole - 1); o.whole != whole || parts[last] == 0 {
 			t.Fatalf("shares %v cover %d, the last number belongs to %d", parts, o.whole, last)
 		}
@@ -374,7 +374,7 @@ func TestPartsLoseTheirShareWithTheirEndpoints(t *testing.T) {
 				for _, i := range c.unready {
 					endpoints[i].target.Unready = true
 				}
-				p := newPicker(&Config{Algorithm: a}, endpoints, new(turn))
+				p := newPicker(&Config{Algorithm: a}, endpoints, new(counter))
 				got := shares(p, endpoints, 40_000)
 				if slices.Max(c.want) == 0.25 {
 					return // there it only matters that somebody is picked
@@ -394,7 +394,7 @@ func TestWeightsCountWithinParts(t *testing.T) {
 	endpoints := crowd(row("10.0.0.1:80*1@x:3 10.0.0.2:80*3@x:3 10.0.0.3:80*1@y:1 10.0.0.4:80*1@y:1"))
 	want := []float64{3. / 16, 9. / 16, 1. / 8, 1. / 8}
 	for _, a := range []Algorithm{RoundRobin, LeastRequest} {
-		for i, got := range shares(newPicker(&Config{Algorithm: a}, endpoints, new(turn)), endpoints, 40_000) {
+		for i, got := range shares(newPicker(&Config{Algorithm: a}, endpoints, new(counter)), endpoints, 40_000) {
 			if math.Abs(got-want[i]) > 0.012 {
 				t.Errorf("%s: endpoint %d has %.4f of the picks, want %.4f", a, i, got, want[i])
 			}
@@ -406,7 +406,7 @@ func TestWeightsCountWithinParts(t *testing.T) {
 func TestPartsDoNotDependOnTheChoiceOfTheGroup(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 42))
 	endpoints := crowd(row("10.0.0.1:80@x:1 10.0.0.2:80@x:1 10.0.0.3:80@y:1 10.0.0.4:80@y:1"))
-	p := newPicker(&Config{Algorithm: Random}, endpoints, new(turn))
+	p := newPicker(&Config{Algorithm: Random}, endpoints, new(counter))
 	var have [4]float64
 	n := 0.0
 	for range 150_000 {
@@ -436,7 +436,7 @@ func TestPickersAllocateNothing(t *testing.T) {
 				}
 				endpoints := crowd(targets)
 				endpoints[3].ramp.Store(rampFull / 3)
-				p := newPicker(&Config{Algorithm: a, Choices: 5, SlowStart: &SlowStart{}}, endpoints, new(turn))
+				p := newPicker(&Config{Algorithm: a, Choices: 5, SlowStart: &SlowStart{}}, endpoints, new(counter))
 				if n := testing.AllocsPerRun(500, func() { p.pick(random.Uint64(), 7) }); n != 0 {
 					t.Errorf("%s, weights %v, parts %d: %v allocations, want 0", a, weights, part, n)
 				}
@@ -448,7 +448,7 @@ func TestPickersAllocateNothing(t *testing.T) {
 func TestTurnsMayBeTakenAtTheSameTime(t *testing.T) {
 	for _, weights := range [][]uint32{{1}, {1, 2, 3}, {997, 1000, 13}} {
 		endpoints := crowd(many(30, weights...))
-		p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(turn))
+		p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(counter))
 		reduced, sum := reducedWeights(endpoints)
 		var all sync.WaitGroup
 		const takers = 4
@@ -473,7 +473,7 @@ func BenchmarkPickers(b *testing.B) {
 	for _, a := range Algorithms() {
 		for _, weights := range [][]uint32{{1}, {1, 2, 3}, {997, 1000, 13}} {
 			b.Run(fmt.Sprintf("%s/weights=%d", a, weights[len(weights)-1]), func(b *testing.B) {
-				p := newPicker(&Config{Algorithm: a}, crowd(many(100, weights...)), new(turn))
+				p := newPicker(&Config{Algorithm: a}, crowd(many(100, weights...)), new(counter))
 				b.ReportAllocs()
 				number := uint64(0)
 				for b.Loop() {

@@ -1,9 +1,7 @@
 package overflow
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -180,35 +178,4 @@ func (s *spill) fade(m moment, wanted float64) {
 // interval is the time after which a change of a zone's share can be seen. A step longer than that sees it at once.
 func (m moment) interval(z *zone) float64 {
 	return m.k.shortMemory(m.baseline) + z.sensor.delay
-}
-
-// waterfall orders the other groups: by tier, in each the cheapest first, and those of equal cost by a number of the client, so that not all
-// clients meet in the same zone. The number turns the order of their names, not the order given: a caller that turns it
-// by the same number would undo it. 0 keeps the order given.
-func waterfall(groups []Group, rotate uint64) []int {
-	order := make([]int, 0, len(groups))
-	for i := 1; i < len(groups); i++ {
-		order = append(order, i)
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		g, h := &groups[a], &groups[b]
-		if g.Tier != h.Tier || g.Cost != h.Cost || rotate == 0 {
-			return cmp.Or(cmp.Compare(g.Tier, h.Tier), cmp.Compare(g.Cost, h.Cost))
-		}
-		return cmp.Or(cmp.Compare(g.Zone, h.Zone), cmp.Compare(g.Cluster, h.Cluster))
-	})
-	alike := func(a, b int) bool { return groups[a].Tier == groups[b].Tier && groups[a].Cost == groups[b].Cost }
-	for first := 0; first < len(order); {
-		next := first + 1
-		for next < len(order) && alike(order[first], order[next]) {
-			next++
-		}
-		equal := order[first:next]
-		turn := int(rotate % uint64(len(equal))) //nolint:gosec // below the length of a slice.
-		slices.Reverse(equal[:turn])
-		slices.Reverse(equal[turn:])
-		slices.Reverse(equal)
-		first = next
-	}
-	return order
 }

@@ -1,0 +1,195 @@
+package balance
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/health"
+)
+
+// detect begins and ends pauses.
+func (l *Loop) detect(now time.Duration, in *Counters) {
+	endpoints := l.decision.Endpoints
+	l.out = 0
+	var all health.Tally
+	for i := range endpoints {
+		e, c := &endpoints[i], &in.Endpoints[i]
+		e.read(now, c)
+		if e.Standing != Serving {
+			l.out++
+		}
+		tally := c.tally()
+		e.Observe(&l.rules, now, l.decay.health, tally)
+		if l.rules.Outliers != nil {
+			e.interval = e.interval.Add(tally)
+		}
+		all = all.Add(e.Recent)
+	}
+	l.compare(now)
+	for i := range endpoints {
+		e := &endpoints[i]
+		if by := l.fails(e, &in.Endpoints[i], all); by != health.NotOut {
+			l.eject(e, now, by)
+		}
+		l.reconcile(e, now)
+	}
+	l.spare(now)
+}
+
+// read takes over what the data plane says of the endpoint's standing, or what its counts say of it.
+func (e *Endpoint) read(now time.Duration, c *EndpointCounters) {
+	e.Restored = false
+	if c.Standing != Unknown {
+		e.Standing, e.outAt, e.Cause = c.Standing, c.OutAt, c.Cause
+		return
+	}
+	good, failed := c.OK+c.LateOK, c.Failed+c.LateFailed
+	e.row += int(failed)
+	if good > 0 {
+		e.row = 0
+	}
+	switch {
+	case e.Standing != Due: // a trial's result it is not
+	case good > 0:
+		e.Standing = Serving
+	case failed > 0:
+		e.Standing, e.outAt = Out, now
+	}
+}
+
+// fails tells by whose rules, if any, a serving endpoint is to sit out. A data plane that detects outliers has judged rows
+// of failures itself.
+func (l *Loop) fails(e *Endpoint, c *EndpointCounters, all health.Tally) health.Cause {
+	if e.Standing != Serving || e.Out {
+		return health.NotOut
+	}
+	if c.Standing == Unknown {
+		row := c.Streaks
+		if row == (health.Streaks{}) {
+			row.Any = e.row
+		}
+		if by := l.rules.Trips(row); by != health.NotOut {
+			return by
+		}
+	}
+	if e.FailsOften(&l.rules, all) {
+		return health.ByRules
+	}
+	return health.NotOut
+}
+
+// compare ejects endpoints that fail more than the others, once in an interval.
+func (l *Loop) compare(now time.Duration) {
+	o := l.rules.Outliers
+	if o != nil && now-l.compared < o.Interval {
+		return
+	}
+	l.compared = now
+	if o == nil {
+		return
+	}
+	endpoints := l.decision.Endpoints
+	l.tallies = l.tallies[:0]
+	for i := range endpoints {
+		l.tallies = append(l.tallies, endpoints[i].interval)
+		endpoints[i].interval = health.Tally{}
+	}
+	for _, i := range o.Outlying(l.tallies) {
+		l.eject(&endpoints[i], now, health.ByPolicy)
+	}
+}
+
+// eject makes a serving endpoint sit out, if the others can do without it.
+func (l *Loop) eject(e *Endpoint, now time.Duration, by health.Cause) {
+	if e.Standing == Serving && l.out < l.decision.Allowed {
+		e.Standing, e.outAt, e.Cause = Out, now, by
+		l.out++
+	}
+}
+
+// reconcile brings the record of an endpoint in line with its standing.
+func (l *Loop) reconcile(e *Endpoint, now time.Duration) {
+	switch e.Standing {
+	case Out:
+		// The time it went out is later than the start of the pause on record only if the trial has failed since.
+		if !e.Out || e.outAt >= e.Until {
+			e.Eject(&l.rules, e.Cause, e.outAt, l.options.Random())
+		}
+		if now >= e.Until {
+			e.Standing = Due
+		}
+	case Due:
+		// No request came by to try it, so it is not needed; it must not sit out in place of another one.
+		if now >= e.Until+l.rules.MaxPause {
+			l.restore(e)
+		}
+	default:
+		e.reconcile(now)
+	}
+}
+
+// reconcile ends the pause of an endpoint that serves.
+func (e *Endpoint) reconcile(now time.Duration) {
+	if e.Standing == Serving && e.Out {
+		e.Return(now)
+		e.joined = now // a process that has just come back is as cold as a new one
+	}
+}
+
+// restore brings an endpoint back that sits out, without a trial.
+func (l *Loop) restore(e *Endpoint) {
+	if e.Standing != Serving {
+		l.out--
+	}
+	e.Standing, e.Restored, e.row = Serving, true, 0
+}
+
+// spare calls endpoints back where too many sit out. Of all endpoints no more than the rules allow may. Of a group the same
+// holds, unless another group is known to do well: then the group may go as a whole, as a lost zone should. If no other
+// group does better, what its endpoints suffer from is not their own, and leaving them only moves it on to the next.
+func (l *Loop) spare(now time.Duration) {
+	if l.out == 0 {
+		return
+	}
+	for l.out > l.decision.Allowed && l.recall(anyGroup, now) {
+	}
+	for i := range l.decision.Groups {
+		g, out := &l.decision.Groups[i], 0
+		for _, j := range g.Members {
+			if l.decision.Endpoints[j].Out {
+				out++
+			}
+		}
+		for out > l.rules.Allowed(len(g.Ready)) && !l.wellBeyond(i) && l.recall(i, now) {
+			out--
+		}
+	}
+}
+
+// wellBeyond tells whether a group other than this one has answered lately, and well.
+func (l *Loop) wellBeyond(group int) bool {
+	for i := range l.decision.Groups {
+		if g := &l.decision.Groups[i]; i != group && g.ok >= heardOf && !g.fails() {
+			return true
+		}
+	}
+	return false
+}
+
+const anyGroup = -1
+
+// recall brings back the endpoint of a group that would come back first; false if none sits out.
+func (l *Loop) recall(group int, now time.Duration) bool {
+	var first *Endpoint
+	for i := range l.decision.Endpoints {
+		e := &l.decision.Endpoints[i]
+		if e.Out && (group == anyGroup || e.Group == group) && (first == nil || e.Until < first.Until) {
+			first = e
+		}
+	}
+	if first == nil {
+		return false
+	}
+	l.restore(first)
+	l.reconcile(first, now)
+	return true
+}

@@ -1,0 +1,83 @@
+package balance
+
+import "time"
+
+const (
+	// slowStart is how long a new endpoint counts as slow: processes warm caches, connections and compilers first.
+	slowStart = 10 * time.Second
+	// newSlowdown is the prior of a new endpoint: it gets about 1/2.5 of the others' requests.
+	newSlowdown = 2.5
+	// slowdownPrior is how many samples at the usual slowdown an endpoint is taken to have had; with slowdownTau it lets an
+	// endpoint that is avoided be tried again within seconds.
+	slowdownPrior = 2.0
+	slowdownTau   = 2.0 // seconds
+)
+
+// slowdown is an endpoint's recent latency in multiples of the reference.
+type slowdown struct{ samples, sum float64 }
+
+// observe brings the endpoints' slowdowns up to date.
+func (l *Loop) observe(now time.Duration, in *Counters) {
+	keep := l.decay.slowdown
+	ref := &l.reference
+	ref.samples, ref.sum = ref.samples*keep, ref.sum*keep
+	for i := range in.Endpoints {
+		if c := &in.Endpoints[i]; c.OK > 0 {
+			ref.samples += float64(c.OK)
+			ref.sum += c.Latency.Seconds()
+		}
+	}
+	usual := ref.usual()
+	for i := range l.decision.Endpoints {
+		e := &l.decision.Endpoints[i]
+		e.recent.add(&in.Endpoints[i], ref, keep)
+		prior := usual
+		if now-e.joined < slowStart && l.config.SlowStart == nil {
+			prior = newSlowdown * usual
+		}
+		e.Slowdown = e.recent.mean(prior)
+	}
+}
+
+// add takes what was counted, with the fraction of the old that is kept.
+func (s *slowdown) add(c *EndpointCounters, ref *reference, keep float64) {
+	s.samples, s.sum = s.samples*keep, s.sum*keep
+	if bad := float64(c.Failed + c.LateOK + c.LateFailed); c.OK > 0 || bad > 0 {
+		s.samples += float64(c.OK) + bad
+		s.sum += ref.slowdowns(c.Latency, c.OK) + bad*ref.cap
+	}
+}
+
+// mean is the slowdown, with a prior.
+func (s *slowdown) mean(prior float64) float64 {
+	return (s.sum + slowdownPrior*prior) / (s.samples + slowdownPrior)
+}
+
+// reference is what latencies are compared with: the strategy's baseline, or while there is none the recent mean of all
+// endpoints, as a choice between endpoints only needs to know which is slower.
+type reference struct {
+	baseline     time.Duration // 0: not known
+	cap          float64
+	samples, sum float64 // decayed; sum in seconds
+}
+
+func (r *reference) slowdowns(latency time.Duration, n int64) float64 {
+	seconds := r.baseline.Seconds()
+	if seconds == 0 && r.samples > 0 {
+		seconds = r.sum / r.samples
+	}
+	if seconds == 0 {
+		return float64(n)
+	}
+	return min(latency.Seconds()/seconds, float64(n)*r.cap)
+}
+
+// usual is the slowdown of an endpoint of which nothing is known: that of all where it is faster than the baseline, else 1.
+// Where requests take a third of the baseline, which is never below a millisecond, an endpoint at slowdown 1 would be the
+// slowest of all and, with few requests at once, be left out for good.
+func (r *reference) usual() float64 {
+	if r.baseline == 0 || r.samples < slowdownPrior {
+		return 1
+	}
+	return min(1, r.sum/r.samples/r.baseline.Seconds())
+}

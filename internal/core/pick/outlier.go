@@ -1,0 +1,100 @@
+package pick
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/balance"
+	"github.com/weir-lb/weir/internal/core/health"
+)
+
+// detector is the part of a pool's outlier detection that requests see: they eject an endpoint at the failure that is one
+// too many, and end trials. The loop begins and ends all other pauses and says how many endpoints may sit out.
+type detector struct {
+	rules   atomic.Pointer[health.Config] // with defaults
+	allowed atomic.Int64                  // how many endpoints may sit out at once
+	out     atomic.Int64                  // how many do, those on trial included
+}
+
+// admit counts one more endpoint that sits out, if that is allowed.
+func (d *detector) admit() bool {
+	for {
+		n := d.out.Load()
+		if n >= d.allowed.Load() {
+			return false
+		}
+		if d.out.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// eject makes a serving endpoint sit out, if the pool can do without it. Requests see it at once; how long the pause
+// lasts is for the loop to say.
+func (e *endpoint) eject(now time.Duration, by health.Cause) {
+	if e.standing.Load() != serving || !e.detector.admit() {
+		return
+	}
+	e.cause.Store(uint32(by))
+	e.outAt.Store(int64(now))
+	if !e.standing.CompareAndSwap(serving, out) {
+		e.detector.out.Add(-1)
+	}
+}
+
+// judge ends a trial.
+func (e *endpoint) judge(now time.Duration, o Outcome) {
+	switch {
+	case o == Success:
+		if e.standing.CompareAndSwap(trying, serving) {
+			e.detector.out.Add(-1)
+		}
+	case o.Failed():
+		e.outAt.Store(int64(now))
+		e.standing.CompareAndSwap(trying, out)
+	default:
+		e.standing.CompareAndSwap(trying, due)
+	}
+}
+
+// restore brings an endpoint back that sits out, without a trial.
+func (e *endpoint) restore() {
+	for {
+		s := e.standing.Load()
+		if s == serving || s == gone {
+			return
+		}
+		if e.standing.CompareAndSwap(s, serving) {
+			e.streaks.Store(0)
+			e.detector.out.Add(-1)
+			return
+		}
+	}
+}
+
+// remove ends the endpoint's time in the pool.
+func (e *endpoint) remove() {
+	switch e.standing.Swap(gone) {
+	case out, due, trying:
+		e.detector.out.Add(-1)
+	}
+}
+
+// follow makes the endpoint stand as the loop decided, unless requests changed its standing since the loop was told: then
+// the loop learns of that with the next step.
+func (e *endpoint) follow(to *balance.Endpoint, told balance.Standing, now time.Duration) {
+	if to.Restored {
+		e.restore()
+		e.streaks.Store(0)
+	}
+	if to.Standing == told {
+		return
+	}
+	switch uint32(to.Standing) {
+	case out:
+		e.eject(now, to.Cause)
+	case due:
+		e.eject(now, to.Cause)
+		e.standing.CompareAndSwap(out, due)
+	}
+}
