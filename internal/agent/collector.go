@@ -7,7 +7,9 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -85,25 +87,26 @@ func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect reads plans and pools.
 func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
-	s := c.agent.state.Load()
-	if s == nil {
+	r := c.agent.plane.Read()
+	if r == nil {
 		return
 	}
-	out := gauges{ch}
-	for i := range s.pools {
-		c.pool(out, &s.pools[i], s.world.client.Zone)
+	out, addresses := gauges{ch}, 0
+	for i, e := range r.table.Entries {
+		c.pool(out, e, r.pools[i].Status())
+		addresses += len(e.Addresses)
 	}
-	for i := range s.world.services {
-		c.plan(out, &s.world.services[i])
+	for _, s := range c.agent.desired.Load().services {
+		for _, p := range s.plans {
+			if p != nil {
+				c.plan(out, p)
+			}
+		}
 	}
-	wanted := 0
-	for i := range s.pools {
-		wanted += len(s.pools[i].wanted.addresses)
-	}
-	out.gauge(c.descs.listeners, float64(len(s.open)), "open")
-	out.gauge(c.descs.listeners, float64(wanted-len(s.open)), "failing")
+	out.gauge(c.descs.listeners, float64(len(r.open)), "open")
+	out.gauge(c.descs.listeners, float64(addresses-len(r.open)), "failing")
 	problems := make(map[reason.Code]int)
-	for _, p := range s.problems {
+	for _, p := range r.problems {
 		problems[p.Reason.Code]++
 	}
 	for code, n := range problems {
@@ -122,9 +125,8 @@ func (g gauges) gauge(d *prometheus.Desc, value float64, labels ...string) {
 type groupKey struct{ zone, group string }
 
 // pool sends the metrics of one pool.
-func (c *stateCollector) pool(out gauges, p *livePool, client topology.Zone) {
-	key, status := p.wanted.key, p.pool.Status()
-	labels := []string{key.service.String(), strconv.Itoa(int(key.port)), key.family.String(), key.class}
+func (c *stateCollector) pool(out gauges, e *route.Entry, status pick.Status) {
+	labels := []string{e.Key.Service.String(), strconv.Itoa(int(e.Key.Port)), e.Key.Family.String(), e.Key.Class}
 	for state := overflow.Calm; state <= overflow.NoHelp; state++ {
 		value := 0.0
 		if state == status.State {
@@ -144,7 +146,7 @@ func (c *stateCollector) pool(out gauges, p *livePool, client topology.Zone) {
 		}
 	}
 	for k, share := range shares {
-		group := append(labels[:4:4], zoneLabel(client), k.zone, k.group)
+		group := append(labels[:4:4], zoneLabel(e.Key.Zone), k.zone, k.group)
 		out.gauge(c.descs.poolShare, share, group...)
 		out.gauge(c.descs.poolSlowdown, slowdowns[k], group...)
 	}
@@ -165,24 +167,24 @@ func groupName(g *pick.GroupStatus) string {
 }
 
 // plan sends the metrics of one plan.
-func (c *stateCollector) plan(out gauges, p *plannedService) {
-	service, family := p.plan.Service.String(), p.plan.Family.String()
-	for _, z := range p.plan.Zones {
+func (c *stateCollector) plan(out gauges, p *plan.Plan) {
+	service, family := p.Service.String(), p.Family.String()
+	for _, z := range p.Zones {
 		out.gauge(c.descs.planOverload, z.Overload, service, family, zoneLabel(z.Zone))
 	}
 	if !c.agent.config.OneNode {
-		out.gauge(c.descs.planInZone, float64(p.plan.InZone), service, family)
+		out.gauge(c.descs.planInZone, float64(p.InZone), service, family)
 	}
 	seen := make(map[reason.Code]bool)
-	for _, r := range p.plan.Reasons {
+	for _, r := range p.Reasons {
 		if !seen[r.Code] {
 			seen[r.Code] = true
 			out.gauge(c.descs.planReasons, 1, service, family, string(r.Code))
 		}
 	}
 	counts := make(map[[2]string]int)
-	for i := range p.plan.Endpoints {
-		e := &p.plan.Endpoints[i]
+	for i := range p.Endpoints {
+		e := &p.Endpoints[i]
 		counts[[2]string{zoneLabel(e.Zone), condition(e)}]++
 	}
 	for k, n := range counts {

@@ -75,6 +75,9 @@ func (c Config) withDefaults() Config {
 	c.Mode = cmp.Or(c.Mode, DefaultMode)
 	c.Hints = cmp.Or(c.Hints, HintsFromPlan)
 	c.Strategy = cmp.Or(c.Strategy, DefaultStrategy)
+	if a, err := pick.ParseAlgorithm(c.Algorithm); err == nil {
+		c.Algorithm = string(a) // as it is spelled
+	}
 	c.Drain = cmp.Or(c.Drain, DefaultDrain)
 	return c
 }

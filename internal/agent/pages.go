@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
 )
@@ -19,8 +20,8 @@ import (
 func (a *Agent) Pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/services":                 a.page(func(*http.Request) any { return a.Status() }),
-		"/policies":                 a.page(func(*http.Request) any { return a.state.Load().policyPage() }),
-		"/plans":                    a.page(func(*http.Request) any { return a.plans() }),
+		"/policies":                 a.page(func(*http.Request) any { return a.plane.Read().policyPage(a.desired.Load().rules()) }),
+		"/plans":                    a.page(func(*http.Request) any { return a.desired.Load().plans() }),
 		"/pools":                    a.page(func(*http.Request) any { return a.pools(isAny) }),
 		"/pools/{namespace}/{name}": http.HandlerFunc(a.poolsOf),
 	}
@@ -29,7 +30,7 @@ func (a *Agent) Pages() map[string]http.Handler {
 // page answers with what answer gives, as JSON. Nothing is known before the first snapshot.
 func (a *Agent) page(answer func(*http.Request) any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.state.Load() == nil {
+		if a.plane.Read() == nil {
 			http.Error(w, "no snapshot is served yet", http.StatusServiceUnavailable)
 			return
 		}
@@ -47,13 +48,16 @@ func (a *Agent) write(w http.ResponseWriter, answer any) {
 }
 
 // plans shows all plans, as weir explain -o json does.
-func (a *Agent) plans() []explain.Plan {
-	s := a.state.Load()
-	plans := make([]explain.Plan, 0, len(s.world.services))
-	for i := range s.world.services {
-		plans = append(plans, explain.View(&s.world.services[i].plan, &s.world.survey))
+func (d *desired) plans() []explain.Plan {
+	all := make([]explain.Plan, 0, len(d.services))
+	for i := range d.services {
+		for _, p := range d.services[i].plans {
+			if p != nil {
+				all = append(all, explain.View(p, &d.survey))
+			}
+		}
 	}
-	return plans
+	return all
 }
 
 // PoolStatus is a live pool, for people and programs. Its JSON names are promised (docs/guide/agent.md).
@@ -109,7 +113,7 @@ func isAny(topology.ServiceName) bool { return true }
 
 // Pools shows every live pool, by service, port and family; none before Ready.
 func (a *Agent) Pools() []PoolStatus {
-	if a.state.Load() == nil {
+	if a.plane.Read() == nil {
 		return nil
 	}
 	return a.pools(isAny)
@@ -117,11 +121,11 @@ func (a *Agent) Pools() []PoolStatus {
 
 // pools shows the live pools of the services that match.
 func (a *Agent) pools(match func(topology.ServiceName) bool) []PoolStatus {
-	s := a.state.Load()
+	r := a.plane.Read()
 	pools := []PoolStatus{}
-	for i := range s.pools {
-		if match(s.pools[i].wanted.key.service) {
-			pools = append(pools, viewPool(&s.pools[i], a.clock()))
+	for i, e := range r.table.Entries {
+		if match(e.Key.Service) {
+			pools = append(pools, viewPool(e, r.pools[i].Status(), a.clock()))
 		}
 	}
 	return pools
@@ -130,7 +134,7 @@ func (a *Agent) pools(match func(topology.ServiceName) bool) []PoolStatus {
 // poolsOf shows the pools of one service.
 func (a *Agent) poolsOf(w http.ResponseWriter, r *http.Request) {
 	name := topology.ServiceName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	if a.state.Load() == nil {
+	if a.plane.Read() == nil {
 		http.Error(w, "no snapshot is served yet", http.StatusServiceUnavailable)
 		return
 	}
@@ -142,15 +146,14 @@ func (a *Agent) poolsOf(w http.ResponseWriter, r *http.Request) {
 	a.write(w, pools)
 }
 
-func viewPool(p *livePool, now time.Duration) PoolStatus {
-	s, key := p.pool.Status(), p.wanted.key
+func viewPool(e *route.Entry, s pick.Status, now time.Duration) PoolStatus {
 	v := PoolStatus{
-		Service:    key.service.String(),
-		Port:       key.port,
-		Family:     key.family.String(),
-		ClientZone: key.client,
-		Class:      key.class,
-		Algorithm:  string(p.wanted.tuning.Algorithm),
+		Service:    e.Key.Service.String(),
+		Port:       e.Key.Port,
+		Family:     e.Key.Family.String(),
+		ClientZone: e.Key.Zone,
+		Class:      e.Key.Class,
+		Algorithm:  string(e.Settings.Algorithm),
 		State:      s.State.String(),
 		Reason:     s.Reason,
 		Since:      (now - s.Since).Seconds(),
