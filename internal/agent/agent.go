@@ -20,7 +20,7 @@ import (
 // Deps are what an agent is given by its surroundings.
 type Deps struct {
 	Logger     *slog.Logger          // nil: none
-	Registerer prometheus.Registerer // nil: metrics are counted and shown to nobody
+	Registerer prometheus.Registerer // nil: metrics are counted and not shown
 	// Policies are what load-balancing policies say, and what they need to know of pods, namespaces and nodes. Nil, here
 	// or as a value: no policies.
 	Policies *latest.Value[*policy.Set]
@@ -72,7 +72,11 @@ func New(config Config, snapshots *latest.Value[topology.Snapshot], deps Deps) (
 	if deps.Registerer == nil {
 		return a, nil
 	}
-	for _, c := range append(metrics.collectors(), newStateCollector(a)) {
+	collectors := []prometheus.Collector{newStateCollector(a)}
+	for _, m := range metrics.all() {
+		collectors = append(collectors, m)
+	}
+	for _, c := range collectors {
 		if err := deps.Registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register the agent's metrics: %w", err)
 		}

@@ -31,7 +31,7 @@ const (
 	DefaultDrain = 25 * time.Second
 )
 
-// maxAttempts is what the proxy makes of a larger number; here it is refused, so that nobody believes otherwise.
+// maxAttempts is what the proxy makes of a larger number; here it is refused, so that it is not taken for granted.
 const maxAttempts = 8
 
 // Config is what an operator decides for one agent. The zero value works but for Node; every empty field means its

@@ -29,12 +29,12 @@ type observer struct {
 	connections prometheus.Gauge
 	retries     prometheus.Counter
 
-	ways   atomic.Pointer[[]*way] // one for each endpoint zone seen; replaced, never changed
-	adding sync.Mutex             // held by who replaces ways
+	pairs  atomic.Pointer[[]*zonePair] // one for each endpoint zone seen; replaced, never changed
+	adding sync.Mutex                  // held to replace pairs
 }
 
-// way is the traffic from the client's zone to one other.
-type way struct {
+// zonePair is the traffic from the client's zone to one other.
+type zonePair struct {
 	to    destination
 	label string
 
@@ -66,7 +66,7 @@ func (m *metrics) observer(service topology.ServiceName, client topology.Zone) *
 		connections: m.connections.WithLabelValues(name),
 		retries:     m.retries.WithLabelValues(name),
 	}
-	o.ways.Store(&[]*way{})
+	o.pairs.Store(&[]*zonePair{})
 	return o
 }
 
@@ -82,7 +82,7 @@ func (o *observer) Connections(delta int) { o.connections.Add(float64(delta)) }
 
 // Request counts one request that is over.
 func (o *observer) Request(r l7.Result) {
-	w := o.way(&r)
+	w := o.pair(&r)
 	w.count(o, &r).Inc()
 	w.duration.Observe(r.Duration.Seconds())
 	w.in.Add(float64(r.In))
@@ -99,26 +99,26 @@ func (o *observer) Request(r l7.Result) {
 	}
 }
 
-// way finds the counters for the zone that answered. A cluster has few zones, so a list beats a map.
-func (o *observer) way(r *l7.Result) *way {
+// pair finds the counters for the zone that answered. A cluster has few zones, so a list beats a map.
+func (o *observer) pair(r *l7.Result) *zonePair {
 	to := destination{zone: r.Zone, none: !r.Endpoint.IsValid()}
-	if w := find(*o.ways.Load(), to); w != nil {
+	if w := find(*o.pairs.Load(), to); w != nil {
 		return w
 	}
 	o.adding.Lock()
 	defer o.adding.Unlock()
-	ways := *o.ways.Load()
-	if w := find(ways, to); w != nil {
+	pairs := *o.pairs.Load()
+	if w := find(pairs, to); w != nil {
 		return w
 	}
-	w := o.newWay(to)
-	more := append(slices.Clip(ways), w)
-	o.ways.Store(&more)
+	w := o.newPair(to)
+	more := append(slices.Clip(pairs), w)
+	o.pairs.Store(&more)
 	return w
 }
 
-func find(ways []*way, to destination) *way {
-	for _, w := range ways {
+func find(pairs []*zonePair, to destination) *zonePair {
+	for _, w := range pairs {
 		if w.to == to {
 			return w
 		}
@@ -126,9 +126,9 @@ func find(ways []*way, to destination) *way {
 	return nil
 }
 
-func (o *observer) newWay(to destination) *way {
+func (o *observer) newPair(to destination) *zonePair {
 	label, m := to.label(), o.metrics
-	return &way{
+	return &zonePair{
 		to:        to,
 		label:     label,
 		duration:  m.duration.WithLabelValues(o.service, o.client, label),
@@ -140,7 +140,7 @@ func (o *observer) newWay(to destination) *way {
 }
 
 // count gives the counter of a result's protocol and class of code.
-func (w *way) count(o *observer, r *l7.Result) prometheus.Counter {
+func (w *zonePair) count(o *observer, r *l7.Result) prometheus.Counter {
 	protocol, code := min(int(r.Protocol), protocols-1), codeOf(r)
 	slot := &w.requests[protocol][code]
 	if c := slot.Load(); c != nil {
@@ -156,7 +156,7 @@ func (w *way) count(o *observer, r *l7.Result) prometheus.Counter {
 const (
 	protocols = int(l7.TCP) + 1
 
-	codeCanceled = 0 // the client left before it was told anything
+	codeCanceled = 0 // the client closed before it was answered
 	codeHTTP     = 0 // + first digit of the HTTP status, 1 to 5
 	codeOK       = 6 // a TCP connection that ended as it should
 	codeFailed   = 7 // a TCP connection that broke

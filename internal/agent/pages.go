@@ -21,7 +21,7 @@ func (a *Agent) Pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/services":                 a.page(func(*http.Request) any { return a.Status() }),
 		"/policies":                 a.page(func(*http.Request) any { return a.plane.Read().policyPage(a.desired.Load().rules()) }),
-		"/plans":                    a.page(func(*http.Request) any { return a.desired.Load().plans() }),
+		"/plans":                    a.page(func(*http.Request) any { return a.desired.Load().planPage() }),
 		"/pools":                    a.page(func(*http.Request) any { return a.pools(isAny) }),
 		"/pools/{namespace}/{name}": http.HandlerFunc(a.poolsOf),
 	}
@@ -47,15 +47,11 @@ func (a *Agent) write(w http.ResponseWriter, answer any) {
 	}
 }
 
-// plans shows all plans, as weir explain -o json does.
-func (d *desired) plans() []explain.Plan {
+// planPage shows all plans, as weir explain -o json does.
+func (d *desired) planPage() []explain.Plan {
 	all := make([]explain.Plan, 0, len(d.services))
-	for i := range d.services {
-		for _, p := range d.services[i].plans {
-			if p != nil {
-				all = append(all, explain.View(p, &d.survey))
-			}
-		}
+	for _, p := range d.plans() {
+		all = append(all, explain.View(p, &d.survey))
 	}
 	return all
 }

@@ -26,6 +26,19 @@ func (d *desired) rules() []policy.Rule {
 	return d.policies.Rules
 }
 
+// plans lists the plans by service and family.
+func (d *desired) plans() []*plan.Plan {
+	all := make([]*plan.Plan, 0, len(d.services))
+	for i := range d.services {
+		for _, p := range d.services[i].plans {
+			if p != nil {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
 // planned is a service with its plans.
 type planned struct {
 	given   *topology.Service // as the snapshot has it

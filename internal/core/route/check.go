@@ -19,7 +19,7 @@ func (c *Compiler) check(u *unit, e *Entry) {
 		if !c.wide[n.Origin] {
 			p.Service = u.service.String()
 		}
-		u.report(p)
+		u.problems = append(u.problems, p)
 	}
 	if c.options.Check != nil {
 		for _, r := range c.options.Check(e) {
@@ -54,7 +54,7 @@ func (c *Compiler) checkPolicies() []Problem {
 		found = append(found, c.checkTarget(&policies.Rules[i])...)
 	}
 	if c.options.OneNode || len(policies.Rules) == 0 {
-		return distinct(found)
+		return found
 	}
 	var zones []topology.Zone
 	for zone := range c.zones {
@@ -75,18 +75,7 @@ func (c *Compiler) checkPolicies() []Problem {
 			}
 		}
 	}
-	return distinct(found)
-}
-
-// distinct gives each problem once.
-func distinct(problems []Problem) []Problem {
-	seen := make(map[string]bool, len(problems))
-	return slices.DeleteFunc(problems, func(p Problem) bool {
-		id := p.Identity()
-		isSeen := seen[id]
-		seen[id] = true
-		return isSeen
-	})
+	return found
 }
 
 // checkTarget reports a policy for a service that does not exist, as far as all services are known.

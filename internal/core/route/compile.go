@@ -57,18 +57,18 @@ type Compiler struct {
 	wide      map[policy.Origin]bool     // rules about many services
 	pods      map[netip.Addr]*policy.Pod // of the node; nil without policies
 	known     []knownClient              // on the node, by address
-	contested map[netip.AddrPort]Key     // addresses that are claimed more than once, and the first to claim each
+	conflicts map[netip.AddrPort]Key     // addresses that several ports ask for, and the first that does
 	unknown   []Problem                  // what policies name and the cluster does not have
 	silent    *policy.Settings           // what holds without policies; nil: not asked yet
 }
 
 // unit is what is compiled of one service.
 type unit struct {
-	service *topology.Service
-	plans   Plans
-	claims  []claim
-	serving []servingClient // nil without policies
-	zones   []topology.Zone // of its endpoints, sorted, each once; nil without policies
+	service  *topology.Service
+	plans    Plans
+	bindings []binding
+	serving  []servingClient // nil without policies
+	zones    []topology.Zone // of its endpoints, sorted, each once; nil without policies
 
 	entries    []*Entry // sorted by key
 	problems   []Problem
@@ -76,8 +76,8 @@ type unit struct {
 	hasClasses bool // the known clients have a part in its entries
 }
 
-// claim is an address that a service port is to be served on.
-type claim struct {
+// binding is an address that a service port is to be served on.
+type binding struct {
 	address netip.AddrPort
 	key     Key // of the base
 }
@@ -95,19 +95,23 @@ func NewCompiler(o Options) *Compiler {
 func (c *Compiler) Compile(in Input) *Table {
 	c.take(in)
 	changed := c.read()
-	if changed.claims && c.contest() {
+	if changed.bindings && c.findConflicts() {
 		c.stale = true
 	}
 	hasOtherClients := changed.serving && c.listClients()
+	isChanged := c.stale || changed.names
 	for _, u := range c.units {
 		if c.stale || !u.isCompiled || hasOtherClients && u.hasClasses {
 			c.compile(u)
+			isChanged = true
 		}
 	}
 	if c.stale || changed.names {
 		c.unknown = c.checkPolicies()
 	}
-	c.table = c.assemble()
+	if isChanged {
+		c.table = c.assemble()
+	}
 	return c.table
 }
 
@@ -135,18 +139,18 @@ func (c *Compiler) take(in Input) {
 
 // changes tells what changed of the services beside their own entries.
 type changes struct {
-	claims  bool
-	serving bool // clients that are endpoints
-	names   bool // services, ports and zones
+	bindings bool
+	serving  bool // clients that are endpoints
+	names    bool // services, ports and zones
 }
 
 // note compares a service with what it was; nil: it is not there.
 func (d *changes) note(before, now *unit) {
 	if before == nil || now == nil {
-		*d = changes{claims: true, serving: true, names: true}
+		*d = changes{bindings: true, serving: true, names: true}
 		return
 	}
-	d.claims = d.claims || !slices.Equal(before.claims, now.claims)
+	d.bindings = d.bindings || !slices.Equal(before.bindings, now.bindings)
 	d.serving = d.serving || !slices.Equal(before.serving, now.serving)
 	d.names = d.names || !slices.Equal(before.zones, now.zones) || !slices.Equal(before.service.Ports, now.service.Ports)
 }
@@ -187,7 +191,7 @@ func (c *Compiler) read() changes {
 
 // newUnit makes the unit of a service, not compiled yet.
 func (c *Compiler) newUnit(svc *topology.Service, plans Plans) *unit {
-	u := &unit{service: svc, plans: plans, claims: c.claims(svc)}
+	u := &unit{service: svc, plans: plans, bindings: c.bindings(svc)}
 	if len(c.in.Policies.Rules) == 0 {
 		return u
 	}
@@ -200,51 +204,44 @@ func (c *Compiler) newUnit(svc *topology.Service, plans Plans) *unit {
 	return u
 }
 
-// contest finds the addresses that are claimed more than once, and tells whether they are others than before.
-func (c *Compiler) contest() bool {
-	before := c.contested
+// findConflicts finds the addresses that several ports ask for, and tells whether they are others than before.
+func (c *Compiler) findConflicts() bool {
+	before := c.conflicts
 	first := make(map[netip.AddrPort]Key, len(c.units))
-	c.contested = make(map[netip.AddrPort]Key)
+	c.conflicts = make(map[netip.AddrPort]Key)
 	for _, u := range c.units {
-		for _, claim := range u.claims {
-			if holder, ok := first[claim.address]; ok {
-				c.contested[claim.address] = holder
+		for _, binding := range u.bindings {
+			if holder, ok := first[binding.address]; ok {
+				c.conflicts[binding.address] = holder
 				continue
 			}
-			first[claim.address] = claim.key
+			first[binding.address] = binding.key
 		}
 	}
-	return !maps.Equal(before, c.contested)
+	return !maps.Equal(before, c.conflicts)
 }
 
-// assemble joins what the units have; the table before, if it is the same.
+// assemble joins what the units have, with each problem once, however many ports, classes, endpoints or services have it.
 func (c *Compiler) assemble() *Table {
 	t := &Table{Client: c.in.Client, Entries: make([]*Entry, 0, len(c.units))}
-	shared := make(map[string]bool) // problems of no service, each once
-	add := func(problems []Problem) {
+	seen := make(map[string]bool)
+	add := func(problems ...Problem) {
 		for i := range problems {
-			if p := &problems[i]; p.Service == "" {
-				if shared[p.Identity()] {
-					continue
-				}
-				shared[p.Identity()] = true
+			if id := problems[i].Identity(); !seen[id] {
+				seen[id] = true
+				t.Problems = append(t.Problems, problems[i])
 			}
-			t.Problems = append(t.Problems, problems[i])
 		}
 	}
 	for _, m := range c.options.Mappings {
 		if c.in.Snapshot.Service(m.Service) == nil {
-			t.Problems = append(t.Problems, Problem{m.Service.String(), reason.New(reason.MappedServiceAbsent, m.String())})
+			add(Problem{m.Service.String(), reason.New(reason.MappedServiceAbsent, m.String())})
 		}
 	}
 	for _, u := range c.units {
 		t.Entries = append(t.Entries, u.entries...)
-		add(u.problems)
+		add(u.problems...)
 	}
-	add(c.unknown)
-	if c.table != nil && slices.Equal(t.Entries, c.table.Entries) && reflect.DeepEqual(t.Client, c.table.Client) &&
-		slices.EqualFunc(t.Problems, c.table.Problems, func(a, b Problem) bool { return a.Service == b.Service && a.Reason.Equal(b.Reason) }) {
-		return c.table
-	}
+	add(c.unknown...)
 	return t
 }

@@ -273,9 +273,10 @@ func TestWhatDidNotChangeIsTheSamePointer(t *testing.T) {
 	if c.Compile(in) != first {
 		t.Error("the same input makes another table")
 	}
-	if c.Compile(input(t, text)) != first {
-		t.Error("an equal input makes another table")
+	if !slices.Equal(c.Compile(input(t, text)).Entries, first.Entries) {
+		t.Error("an equal input makes other entries")
 	}
+	c.Compile(in)
 	next := *in.Snapshot
 	next.Services = slices.Clone(next.Services)
 	next.Services[1] = snapshotOf(t, text+" b:1").Services[1]

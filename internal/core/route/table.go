@@ -12,7 +12,7 @@ import (
 )
 
 // Table is what a client may use of a cluster. It is immutable. An entry that did not change from one table of a Compiler
-// to the next is the same pointer, and a table in which nothing changed is.
+// to the next is the same pointer.
 type Table struct {
 	Client   policy.Client
 	Entries  []*Entry  // sorted by key
@@ -95,9 +95,4 @@ type Problem struct {
 // Identity tells problems apart, whatever their numbers.
 func (p *Problem) Identity() string {
 	return p.Service + " " + string(p.Reason.Code) + " " + strings.Join(p.Reason.Objects, " ")
-}
-
-// isSame tells whether two problems have the same identity.
-func (p *Problem) isSame(o *Problem) bool {
-	return p.Service == o.Service && p.Reason.Code == o.Reason.Code && slices.Equal(p.Reason.Objects, o.Reason.Objects)
 }

@@ -25,12 +25,12 @@ func (c *Compiler) unserved(svc *topology.Service) reason.Reason {
 	}
 }
 
-// claims lists the addresses that a service is to be served on, by port and family.
-func (c *Compiler) claims(svc *topology.Service) []claim {
+// bindings lists the addresses that a service is to be served on, by port and family.
+func (c *Compiler) bindings(svc *topology.Service) []binding {
 	if c.unserved(svc).Code != "" {
 		return nil
 	}
-	var all []claim
+	var all []binding
 	for _, port := range svc.Ports {
 		if port.Protocol != topology.TCP {
 			continue
@@ -40,7 +40,7 @@ func (c *Compiler) claims(svc *topology.Service) []claim {
 			key := Key{Service: svc.ServiceName, Port: port.Port, Family: family, Zone: c.in.Client.Zone}
 			for _, a := range addresses {
 				if familyOf(svc, a.Addr()) == family {
-					all = append(all, claim{a, key})
+					all = append(all, binding{a, key})
 				}
 			}
 		}
@@ -76,13 +76,8 @@ func familyOf(svc *topology.Service, addr netip.Addr) topology.Family {
 	return topology.FamilyOf(svc.ClusterIPs[0])
 }
 
-// problem reports something once, however many ports, classes and endpoints have it.
-func (u *unit) problem(r reason.Reason) { u.report(Problem{u.service.String(), r}) }
-
-func (u *unit) report(p Problem) {
-	if !slices.ContainsFunc(u.problems, func(o Problem) bool { return o.isSame(&p) }) {
-		u.problems = append(u.problems, p)
-	}
+func (u *unit) problem(r reason.Reason) {
+	u.problems = append(u.problems, Problem{u.service.String(), r})
 }
 
 // compile makes the entries of a service. One that is as before is the one before.
@@ -145,19 +140,19 @@ func (c *Compiler) compilePort(u *unit, port topology.Port, family topology.Fami
 	}
 }
 
-// served lists the addresses that a port is served on: those that no other port has claimed before.
+// served lists the addresses that a port is served on: those that no port before it is served on.
 func (c *Compiler) served(u *unit, key Key) []netip.AddrPort {
 	var addresses []netip.AddrPort
-	for _, claim := range u.claims {
-		if claim.key != key {
+	for _, binding := range u.bindings {
+		if binding.key != key {
 			continue
 		}
-		holder, isContested := c.contested[claim.address]
-		if isContested && (holder != key || slices.Contains(addresses, claim.address)) {
-			u.problem(reason.New(reason.AddressTaken, claim.address.String(), holder.Service.String()))
+		holder, isConflict := c.conflicts[binding.address]
+		if isConflict && (holder != key || slices.Contains(addresses, binding.address)) {
+			u.problem(reason.New(reason.AddressTaken, binding.address.String(), holder.Service.String()))
 			continue
 		}
-		addresses = append(addresses, claim.address)
+		addresses = append(addresses, binding.address)
 	}
 	return addresses
 }
