@@ -32,7 +32,7 @@ type Agent struct {
 	snapshots *latest.Value[topology.Snapshot]
 	policies  *latest.Value[*policy.Set]
 	planner   *planner
-	plane     *l7Plane
+	plane     dataPlane
 	clock     func() time.Duration // since New, monotonic: the one origin of all pools
 	logger    *slog.Logger
 

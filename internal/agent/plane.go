@@ -19,12 +19,16 @@ import (
 
 // dataPlane carries requests as tables say.
 type dataPlane interface {
-	// Apply makes what runs equal to a table. It is idempotent, and each entry is applied whole or not at all: one that
-	// cannot be applied keeps its last state, is tried again, and is among Reading.problems meanwhile. One goroutine at a
-	// time.
+	// Apply makes what runs equal to a table. It is idempotent, and each entry is applied whole or not at all: what cannot
+	// be had, as an address that another process holds, keeps its last state, is tried again, and is among
+	// reading.problems meanwhile. One goroutine at a time; all other methods are safe for concurrent use.
 	Apply(t *route.Table)
-	// Read gives what runs; nil before the first table. It is safe for concurrent use.
+	// Tick takes counters in and decides anew; see tickInterval.
+	Tick()
+	// Read gives what runs and its counters; nil before the first table.
 	Read() *reading
+	// Stop ends all, lets requests in flight finish within their limit, and returns when they have. Apply does nothing then.
+	Stop()
 }
 
 // reading is what a data plane runs at one moment. It is immutable; only the pools in it live on.

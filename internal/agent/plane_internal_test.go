@@ -16,8 +16,9 @@ func manyPools(tb testing.TB, n int) *l7Plane {
 		tb.Fatal(err)
 	}
 	table := a.planner.next(s, nil).table
-	a.plane.follow(table, a.plane.prepare(table))
-	return a.plane
+	plane := newL7Plane(&a.config, a.logger, newMetrics(), a.clock)
+	plane.follow(table, plane.prepare(table))
+	return plane
 }
 
 // BenchmarkATickOfTenThousandIdlePools measures what idle services cost ten times a second.
