@@ -2,8 +2,10 @@ package agent
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
 )
 
@@ -37,5 +39,25 @@ func BenchmarkATickOfTenThousandIdlePools(b *testing.B) {
 func BenchmarkTwoThousandNewPools(b *testing.B) {
 	for b.Loop() {
 		manyPools(b, 2_000)
+	}
+}
+
+// BenchmarkOneChangeAmongTenThousandServices measures a change of one service from snapshot to pools, listeners aside.
+func BenchmarkOneChangeAmongTenThousandServices(b *testing.B) {
+	p, planner, one := manyPools(b, 10_000), planning(), parse(b, services(10_000))
+	changed := *one.Services[5_000]
+	changed.Endpoints = changed.Endpoints[:5]
+	other := *one
+	other.Services = slices.Clone(one.Services)
+	other.Services[5_000] = &changed
+	snapshots := []*topology.Snapshot{one, &other}
+	follow := func(i int) {
+		table := planner.next(snapshots[i%2], nil).table
+		p.follow(table, p.prepare(table))
+	}
+	follow(0)
+	b.ReportAllocs()
+	for i := 1; b.Loop(); i++ {
+		follow(i)
 	}
 }
