@@ -34,13 +34,10 @@ type dataPlane interface {
 // reading is what a data plane runs at one moment. It is immutable; only the pools in it live on.
 type reading struct {
 	table    *route.Table
-	pools    []reader                // one for each of table.Entries; empty in a preview
+	pools    []*pick.Pool            // one for each of table.Entries, with its counters; none in a preview
 	open     map[netip.AddrPort]bool // the addresses that are listened on
 	problems []route.Problem         // of the table and of what cannot be applied
 }
-
-// reader reads the counters of an entry, and what follows from them.
-type reader interface{ Status() pick.Status }
 
 // l7Plane serves the entries of a table with pools and listeners. Apply writes what is below; Tick and Stop share it under
 // the lock.
@@ -242,7 +239,7 @@ func (p *l7Plane) Tick() {
 // publish makes what runs visible.
 func (p *l7Plane) publish() {
 	r := &reading{table: p.table, open: make(map[netip.AddrPort]bool, len(p.listeners)), problems: slices.Clone(p.table.Problems)}
-	r.pools = make([]reader, 0, len(p.order))
+	r.pools = make([]*pick.Pool, 0, len(p.order))
 	for _, pool := range p.order {
 		r.pools = append(r.pools, pool.Pool)
 		if err := pool.spec.hashing.err; err != nil {

@@ -7,7 +7,6 @@ package reason
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -48,11 +47,6 @@ func (r Reason) With(name string, number float64, unit Unit) Reason {
 	values := make([]Value, 0, len(r.Values)+1)
 	r.Values = append(append(values, r.Values...), Value{Name: name, Number: number, Unit: unit})
 	return r
-}
-
-// Equal tells whether both have the same code, numbers and objects.
-func (r Reason) Equal(o Reason) bool {
-	return r.Code == o.Code && slices.Equal(r.Values, o.Values) && slices.Equal(r.Objects, o.Objects)
 }
 
 // maxObjects bounds how many objects a text names: an event holds 1,024 characters, and a person reads fewer.

@@ -51,11 +51,6 @@ func (s *Selection) HomeReady() int {
 	return n
 }
 
-func (s *Selection) equal(o *Selection) bool {
-	return slices.Equal(s.Endpoints, o.Endpoints) && slices.Equal(s.Chosen, o.Chosen) &&
-		s.Choice.Equal(o.Choice) && s.Home.Equal(o.Home) && slices.EqualFunc(s.Refused, o.Refused, reason.Reason.Equal)
-}
-
 // Select tells what a client may send to on one port of a service.
 //
 // Shape: endpoints are first the client's home, then every other that may be spilled to. Under the policy Local there is

@@ -3,7 +3,6 @@ package route
 import (
 	"cmp"
 	"hash/fnv"
-	"reflect"
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/policy"
@@ -22,10 +21,6 @@ type Settings struct {
 	Policy    *policy.Settings // what policies say; never nil, immutable, and shared by many entries
 	Algorithm policy.Algorithm // of the policies, else of the Defaults
 	Overflow  Overflow
-}
-
-func (s *Settings) equal(o *Settings) bool {
-	return s.Algorithm == o.Algorithm && s.Overflow == o.Overflow && (s.Policy == o.Policy || reflect.DeepEqual(s.Policy, o.Policy))
 }
 
 // Overflow is how load moves between an entry's groups.

@@ -3,7 +3,6 @@ package route
 import (
 	"cmp"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
@@ -55,13 +54,6 @@ type Entry struct {
 	Clients   []netip.Addr     // of the class, sorted; nil for the base
 	Settings  Settings
 	Selection
-}
-
-// equal tells whether both say the same.
-func (e *Entry) equal(o *Entry) bool {
-	return e.Key == o.Key && e.Port == o.Port && e.Mode == o.Mode &&
-		slices.Equal(e.Drains, o.Drains) && slices.Equal(e.Addresses, o.Addresses) && slices.Equal(e.Clients, o.Clients) &&
-		e.Settings.equal(&o.Settings) && e.Selection.equal(&o.Selection)
 }
 
 // PortName names the entry's service port for people.

@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -108,7 +109,7 @@ func (c *Compiler) compile(u *unit) {
 		}
 	}
 	for i, e := range u.entries {
-		if at := slices.IndexFunc(before, func(o *Entry) bool { return o.Key == e.Key }); at >= 0 && before[at].equal(e) {
+		if at := slices.IndexFunc(before, func(o *Entry) bool { return o.Key == e.Key }); at >= 0 && reflect.DeepEqual(before[at], e) {
 			u.entries[i] = before[at]
 		}
 	}
