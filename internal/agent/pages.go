@@ -19,22 +19,22 @@ import (
 // (docs/guide/agent.md).
 func (a *Agent) Pages() map[string]http.Handler {
 	return map[string]http.Handler{
-		"/services":                 a.page(func(*http.Request) any { return a.Status() }),
-		"/policies":                 a.page(func(*http.Request) any { return a.plane.Read().policyPage(a.desired.Load().rules()) }),
-		"/plans":                    a.page(func(*http.Request) any { return a.desired.Load().planPage() }),
-		"/pools":                    a.page(func(*http.Request) any { return a.pools(isAny) }),
+		"/services":                 a.page(func() any { return a.Status() }),
+		"/policies":                 a.page(func() any { return a.plane.Read().policyPage(a.desired.Load().rules()) }),
+		"/plans":                    a.page(func() any { return a.desired.Load().planPage() }),
+		"/pools":                    a.page(func() any { return a.Pools() }),
 		"/pools/{namespace}/{name}": http.HandlerFunc(a.poolsOf),
 	}
 }
 
 // page answers with what answer gives, as JSON. Nothing is known before the first snapshot.
-func (a *Agent) page(answer func(*http.Request) any) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (a *Agent) page(answer func() any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if a.plane.Read() == nil {
 			http.Error(w, "no snapshot is served yet", http.StatusServiceUnavailable)
 			return
 		}
-		a.write(w, answer(r))
+		a.write(w, answer())
 	})
 }
 
@@ -105,22 +105,18 @@ type EndpointStatus struct {
 	Drained   bool          `json:"drained"`
 }
 
-func isAny(topology.ServiceName) bool { return true }
-
 // Pools shows every live pool, by service, port and family; none before Ready.
-func (a *Agent) Pools() []PoolStatus {
-	if a.plane.Read() == nil {
+func (a *Agent) Pools() []PoolStatus { return a.pools(topology.ServiceName{}) }
+
+// pools shows the live pools of one service; of all, if it has no name.
+func (a *Agent) pools(of topology.ServiceName) []PoolStatus {
+	r := a.plane.Read()
+	if r == nil {
 		return nil
 	}
-	return a.pools(isAny)
-}
-
-// pools shows the live pools of the services that match.
-func (a *Agent) pools(match func(topology.ServiceName) bool) []PoolStatus {
-	r := a.plane.Read()
 	pools := []PoolStatus{}
 	for i, e := range r.table.Entries {
-		if match(e.Key.Service) {
+		if of.Name == "" || e.Key.Service == of {
 			pools = append(pools, viewPool(e, r.pools[i].Status(), a.clock()))
 		}
 	}
@@ -130,16 +126,15 @@ func (a *Agent) pools(match func(topology.ServiceName) bool) []PoolStatus {
 // poolsOf shows the pools of one service.
 func (a *Agent) poolsOf(w http.ResponseWriter, r *http.Request) {
 	name := topology.ServiceName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	if a.plane.Read() == nil {
+	pools := a.pools(name)
+	switch {
+	case pools == nil:
 		http.Error(w, "no snapshot is served yet", http.StatusServiceUnavailable)
-		return
-	}
-	pools := a.pools(func(n topology.ServiceName) bool { return n == name })
-	if len(pools) == 0 {
+	case len(pools) == 0:
 		http.Error(w, "no service "+strconv.Quote(name.String())+" is served here", http.StatusNotFound)
-		return
+	default:
+		a.write(w, pools)
 	}
-	a.write(w, pools)
 }
 
 func viewPool(e *route.Entry, s pick.Status, now time.Duration) PoolStatus {
