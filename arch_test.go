@@ -55,7 +55,6 @@ func mayReach() map[string][]string {
 		"internal/manifest":      {"api", "internal/core", "internal/kube/convert", "internal/kube/policies", "internal/latest", "internal/manifest", "internal/mesh"},
 		"internal/mesh":          {"api", "internal/core", "internal/mesh"},
 		"internal/patience":      {"internal/patience"},
-		"internal/core/aim":      {"internal/core"},
 		"internal/sim":           {"internal/core", "internal/sim"},
 		"internal/sim/score":     {"internal/core", "internal/grid", "internal/sim"},
 		"internal/simulate":      {"internal/core", "internal/grid", "internal/sim", "internal/simulate"},

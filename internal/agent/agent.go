@@ -20,7 +20,7 @@ import (
 // Deps are what an agent is given by its surroundings.
 type Deps struct {
 	Logger     *slog.Logger          // nil: none
-	Registerer prometheus.Registerer // nil: metrics are counted and shown to nobody
+	Registerer prometheus.Registerer // nil: metrics are counted and not shown
 	// Policies are what load-balancing policies say, and what they need to know of pods, namespaces and nodes. Nil, here
 	// or as a value: no policies.
 	Policies *latest.Value[*policy.Set]
@@ -30,16 +30,16 @@ type Deps struct {
 type Agent struct {
 	config    Config
 	snapshots *latest.Value[topology.Snapshot]
-	logger    *slog.Logger
-	metrics   *metrics
 	policies  *latest.Value[*policy.Set]
-	planner   planner
+	planner   *planner
+	plane     dataPlane
 	clock     func() time.Duration // since New, monotonic: the one origin of all pools
+	logger    *slog.Logger
 
-	ready    chan struct{}         // closes when the first snapshot is served
-	draining atomic.Bool           // Run was told to end
-	ticked   atomic.Int64          // when the owner of pools and listeners last came round, on the clock
-	state    atomic.Pointer[state] // what runs; nil before Ready
+	desired  atomic.Pointer[desired] // nil before the first snapshot
+	ready    chan struct{}           // closes when the first snapshot is served
+	draining atomic.Bool             // Run was told to end
+	ticked   atomic.Int64            // when pools were last ticked, on the clock
 }
 
 // New makes an agent that will serve what snapshots holds.
@@ -58,21 +58,25 @@ func New(config Config, snapshots *latest.Value[topology.Snapshot], deps Deps) (
 	if deps.Policies == nil {
 		deps.Policies = latest.New[*policy.Set](nil)
 	}
-	started := time.Now()
+	started, metrics := time.Now(), newMetrics()
 	a := &Agent{
 		config:    config,
 		snapshots: snapshots,
-		logger:    cmp.Or(deps.Logger, slog.New(slog.DiscardHandler)),
-		metrics:   newMetrics(),
 		policies:  deps.Policies,
-		planner:   planner{config: config},
+		planner:   newPlanner(config),
 		clock:     func() time.Duration { return time.Since(started) },
+		logger:    cmp.Or(deps.Logger, slog.New(slog.DiscardHandler)),
 		ready:     make(chan struct{}),
 	}
+	a.plane = newL7Plane(&a.config, a.logger, metrics, a.clock)
 	if deps.Registerer == nil {
 		return a, nil
 	}
-	for _, c := range append(a.metrics.collectors(), newStateCollector(a)) {
+	collectors := []prometheus.Collector{newStateCollector(a)}
+	for _, m := range metrics.all() {
+		collectors = append(collectors, m)
+	}
+	for _, c := range collectors {
 		if err := deps.Registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register the agent's metrics: %w", err)
 		}
@@ -83,10 +87,9 @@ func New(config Config, snapshots *latest.Value[topology.Snapshot], deps Deps) (
 // Run serves until ctx is done, then closes every listener, lets requests in flight finish within Config.Drain, and
 // returns nil when all is over.
 func (a *Agent) Run(ctx context.Context) error {
-	worlds := latest.New[*world](nil)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { a.plan(ctx, worlds); return nil })
-	group.Go(func() error { newRunning(a).serve(ctx, worlds); return nil })
+	group.Go(func() error { a.follow(ctx); return nil })
+	group.Go(func() error { a.tick(ctx); return nil })
 	return group.Wait()
 }
 
@@ -95,7 +98,7 @@ func (a *Agent) Serving() error {
 	switch {
 	case a.draining.Load():
 		return errors.New("draining")
-	case a.state.Load() == nil:
+	case a.plane.Read() == nil:
 		return errors.New("no snapshot is served yet")
 	default:
 		return nil
@@ -117,18 +120,44 @@ func (a *Agent) Alive() error {
 // Ready closes when the first snapshot is served: each of its listeners is open or its failure is reported.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
-// plan turns each new snapshot, and each new set of policies, into a world. It has a goroutine of its own, so that
-// planning a large cluster and building large tables keep no pool waiting for its tick; what is overtaken meanwhile is
-// never planned.
-func (a *Agent) plan(ctx context.Context, worlds *latest.Value[*world]) {
-	for {
+// follow has each new snapshot, and each new set of policies, planned, compiled and applied. It has a goroutine of its own,
+// so that planning a large cluster and building large tables keep no pool waiting for its tick; what is overtaken meanwhile
+// is never planned.
+func (a *Agent) follow(ctx context.Context) {
+	for isFirst := true; ; isFirst = false {
 		snapshot, changed := a.snapshots.Load()
 		policies, changedPolicies := a.policies.Load()
-		worlds.Store(a.planner.next(&snapshot, policies))
+		d := a.planner.next(&snapshot, policies)
+		a.desired.Store(d)
+		a.plane.Apply(d.table)
+		if isFirst && a.plane.Read() != nil {
+			close(a.ready)
+		}
 		select {
 		case <-changed:
 		case <-changedPolicies:
 		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tickInterval is how often an active pool takes its counters in and decides anew: the step that the overflow law's own
+// tests run with, and a tenth of the second within which a spill has to show.
+const tickInterval = 100 * time.Millisecond
+
+// tick steps the data plane until ctx is done, and then stops it.
+func (a *Agent) tick(ctx context.Context) {
+	tick := time.NewTicker(tickInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			a.plane.Tick()
+			a.ticked.Store(int64(a.clock()))
+		case <-ctx.Done():
+			a.draining.Store(true)
+			a.plane.Stop()
 			return
 		}
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 func TestACalmZoneKeepsItsTraffic(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 2)
+	w := newCluster(t, topology.ModePreferSameZone, 2)
 	r := w.start(agent.Config{Node: "node-b"})
 	if diff := cmp.Diff(map[string]int{"b": 100}, r.zones(100)); diff != "" {
 		t.Errorf("who answered (-want +got)\n%s", diff)
@@ -30,7 +30,7 @@ func TestACalmZoneKeepsItsTraffic(t *testing.T) {
 }
 
 func TestAServiceWithoutHintsUsesEveryZone(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	r := w.start(agent.Config{Node: "node-a"})
 	counts := r.zones(90)
 	for _, z := range []string{"a", "b", "c"} {
@@ -41,7 +41,7 @@ func TestAServiceWithoutHintsUsesEveryZone(t *testing.T) {
 }
 
 func TestSeveralAgentsInOneProcessActAsSeveralNodes(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	for node, ip := range map[string]string{"a": "127.77.0.11", "b": "127.77.0.12", "c": "127.77.0.13"} {
 		m, err := agent.ParseMapping("shop/web=" + ip)
 		if err != nil {
@@ -55,7 +55,7 @@ func TestSeveralAgentsInOneProcessActAsSeveralNodes(t *testing.T) {
 }
 
 func TestAZoneThatFailsSpillsAndIsTakenBack(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 2)
+	w := newCluster(t, topology.ModePreferSameZone, 2)
 	r := w.start(agent.Config{Node: "node-a"})
 	stopLoad := r.load(8)
 	defer stopLoad()
@@ -76,7 +76,7 @@ func TestAZoneThatFailsSpillsAndIsTakenBack(t *testing.T) {
 }
 
 func TestTheLogTellsOfAZoneThatIsLost(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 2)
+	w := newCluster(t, topology.ModePreferSameZone, 2)
 	r := w.start(agent.Config{Node: "node-a"})
 	stopLoad := r.load(4)
 	defer stopLoad()
@@ -106,7 +106,7 @@ func TestTheLogTellsOfAZoneThatIsLost(t *testing.T) {
 }
 
 func TestAZoneThatSlowsDownSpills(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 2)
+	w := newCluster(t, topology.ModePreferSameZone, 2)
 	r := w.start(agent.Config{Node: "node-a"})
 	stopLoad := r.load(8)
 	defer stopLoad()
@@ -130,7 +130,7 @@ func TestAZoneThatSlowsDownSpills(t *testing.T) {
 
 func TestWhatAPlanLendsIsUsedByNeed(t *testing.T) {
 	for strategy, want := range map[string]map[string]int{"Weir": {"a": 30}, "Static": nil} {
-		w := newTown(t, topology.ModeDisabled, 1)
+		w := newCluster(t, topology.ModeDisabled, 1)
 		w.extra = func(svc *topology.Service) {
 			for i := range svc.Endpoints {
 				svc.Endpoints[i].Hints.Zones = []topology.Zone{"a", "b", "c"}
@@ -151,7 +151,7 @@ func TestWhatAPlanLendsIsUsedByNeed(t *testing.T) {
 }
 
 func TestAChangeOfHintsIsFollowedWithinASecond(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.extra = func(svc *topology.Service) {
 		for i := range svc.Endpoints {
 			svc.Endpoints[i].Hints.Zones = []topology.Zone{svc.Endpoints[i].Zone}
@@ -174,7 +174,7 @@ func TestAChangeOfHintsIsFollowedWithinASecond(t *testing.T) {
 }
 
 func TestARemovedEndpointFinishesWhatItHas(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})
 	entered, release := make(chan struct{}), make(chan struct{})
 	w.in("a")[0].answers(func(w http.ResponseWriter, _ *http.Request) {
@@ -206,7 +206,7 @@ func TestARemovedEndpointFinishesWhatItHas(t *testing.T) {
 }
 
 func TestARemovedServiceIsDrainedAndItsAddressFreed(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})
 	r.zones(1)
 	empty := w.snapshot()
@@ -227,7 +227,7 @@ func TestARemovedServiceIsDrainedAndItsAddressFreed(t *testing.T) {
 }
 
 func TestAPortThatCannotBeBoundIsReportedAndTriedAgain(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	other := freePort(t, "127.77.0.1")
 	w.extra = func(svc *topology.Service) {
 		svc.Ports = append(svc.Ports, topology.Port{Name: "http2", Protocol: topology.TCP, Port: other})
@@ -252,7 +252,7 @@ func TestAPortThatCannotBeBoundIsReportedAndTriedAgain(t *testing.T) {
 }
 
 func TestWhatCannotBeServedIsReported(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	w.extra = func(svc *topology.Service) {
 		svc.Ports = append(svc.Ports, topology.Port{Name: "dns", Protocol: topology.UDP, Port: 53})
 		svc.Overflow = topology.OverflowSettings{Strategy: "Astrology", Drains: []topology.Drain{
@@ -297,7 +297,7 @@ func TestWhatCannotBeServedIsReported(t *testing.T) {
 }
 
 func TestAnUnknownNodeIsAnErrorThatNamesThoseNearby(t *testing.T) {
-	w := newTown(t, topology.ModeAuto, 1)
+	w := newCluster(t, topology.ModeAuto, 1)
 	_, err := agent.New(agent.Config{Node: "nod-b"}, w.snapshots, agent.Deps{})
 	var unknown *agent.UnknownNodeError
 	if !errors.As(err, &unknown) || unknown.Near[0] != "node-b" || !strings.Contains(err.Error(), "did you mean node-b") {
@@ -313,7 +313,7 @@ func TestAnUnknownNodeIsAnErrorThatNamesThoseNearby(t *testing.T) {
 }
 
 func TestANodeThatGoesAwayKeepsItsZone(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-c"})
 	s := w.snapshot(w.endpoints...)
 	s.Nodes = s.Nodes[:2]
@@ -328,7 +328,7 @@ func TestANodeThatGoesAwayKeepsItsZone(t *testing.T) {
 }
 
 func TestANodeThatMovesIsServedByItsNewZone(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})
 	r.until("a")
 	s := w.snapshot(w.endpoints...)
@@ -345,7 +345,7 @@ func TestAListenerThatIsReplacedLeavesItsAddressAtOnce(t *testing.T) {
 		"the protocol changes": func(s *topology.Snapshot) { s.Services[0].Ports[0].AppProtocol = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTown(t, topology.ModePreferSameZone, 1)
+			w := newCluster(t, topology.ModePreferSameZone, 1)
 			r := w.start(agent.Config{Node: "node-a"})
 			s := w.snapshot(w.endpoints...)
 			change(&s)
@@ -363,7 +363,7 @@ func TestAListenerThatIsReplacedLeavesItsAddressAtOnce(t *testing.T) {
 }
 
 func TestADrainedZoneGetsNothing(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})
 	r.until("a")
 	w.extra = func(svc *topology.Service) {
@@ -382,7 +382,7 @@ func TestAZoneThatIsDrainedFromTheStartGetsNothing(t *testing.T) {
 		"for ever":    time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTown(t, topology.ModePreferSameZone, 1)
+			w := newCluster(t, topology.ModePreferSameZone, 1)
 			w.extra = func(svc *topology.Service) {
 				svc.Overflow.Drains = []topology.Drain{{Zone: "a", Until: until}}
 			}
@@ -394,7 +394,7 @@ func TestAZoneThatIsDrainedFromTheStartGetsNothing(t *testing.T) {
 }
 
 func TestAServiceChangesItsStrategyWithoutClosingItsListener(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})
 	stopLoad := r.load(4)
 	w.extra = func(svc *topology.Service) { svc.Overflow.Strategy = "Random" }
@@ -409,7 +409,7 @@ func TestAServiceChangesItsStrategyWithoutClosingItsListener(t *testing.T) {
 }
 
 func TestStoppingLetsRequestsInFlightFinish(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})
 	entered, release := make(chan struct{}), make(chan struct{})
 	w.in("a")[0].answers(func(w http.ResponseWriter, _ *http.Request) {
@@ -445,7 +445,7 @@ func TestStoppingLetsRequestsInFlightFinish(t *testing.T) {
 }
 
 func TestTheDrainLimitCutsOffWhoNeverEnds(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a", Drain: 50 * time.Millisecond})
 	entered, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once

@@ -16,7 +16,7 @@ import (
 )
 
 func TestAPodIsToldApartByTheLabelsThatNearnessIsMeasuredWith(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 2)
+	w := newCluster(t, topology.ModePreferSameZone, 2)
 	var pods []policy.Pod
 	w.extra = func(svc *topology.Service) {
 		for i := range svc.Endpoints {
@@ -51,7 +51,7 @@ func TestAPodIsToldApartByTheLabelsThatNearnessIsMeasuredWith(t *testing.T) {
 }
 
 func TestWeightsOfPodsAreFollowed(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.extra = func(svc *topology.Service) {
 		for i := range svc.Endpoints {
 			svc.Endpoints[i].Pod = "shop/" + string(svc.Endpoints[i].Zone)
@@ -75,7 +75,7 @@ func TestWeightsOfPodsAreFollowed(t *testing.T) {
 }
 
 func TestRefusedPoliciesAreReported(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	good := policy.NewSet(policy.Set{Rules: []policy.Rule{ruleFor("spoilt", policy.Conf{LoadBalancer: balancer(policy.RoundRobin)})}})
 	never := good.Rules[0].Origin
 	never.Name = "never-good"
@@ -91,7 +91,7 @@ func TestRefusedPoliciesAreReported(t *testing.T) {
 }
 
 func TestAClientStaysWithItsEndpointBySource(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 3)
+	w := newCluster(t, topology.ModeDisabled, 3)
 	for i, e := range w.endpoints {
 		name := string(rune('0' + i))
 		e.answers(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) })
@@ -126,7 +126,7 @@ func TestAClientStaysWithItsEndpointBySource(t *testing.T) {
 }
 
 func TestFixedWeightsAreFollowedWithinThreePercent(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 2)
+	w := newCluster(t, topology.ModePreferSameZone, 2)
 	const requests = 5500 // where chance decides, three percent are seven standard deviations
 	for _, algorithm := range []policy.Algorithm{policy.RoundRobin, policy.LeastRequest, policy.Random} {
 		w.follow(ruleFor("weights", policy.Conf{

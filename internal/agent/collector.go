@@ -7,132 +7,107 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// stateCollector shows plans and pools as metrics. It reads them when it is asked, so that what nobody scrapes costs
+// stateCollector shows plans and pools as metrics. It reads them when it is asked, so that without a scrape it costs
 // nothing and what is gone leaves no series behind.
 type stateCollector struct {
 	agent *Agent
-	descs descs
-}
-
-// descs are the collector's metrics.
-type descs struct {
-	poolState, poolReason, poolShare, poolSlowdown, spill, shed, ejections *prometheus.Desc
-	endpoints, planOverload, planInZone, planReasons                       *prometheus.Desc
-	listeners, problems                                                    *prometheus.Desc
+	descs map[string]*prometheus.Desc // by name
 }
 
 func newStateCollector(a *Agent) *stateCollector {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, labels, nil)
+	c := &stateCollector{agent: a, descs: make(map[string]*prometheus.Desc)}
+	declare := func(name, help string, labels ...string) {
+		c.descs[name] = prometheus.NewDesc(name, help, labels, nil)
 	}
-	return &stateCollector{agent: a, descs: descs{
-		poolState: desc("weir_pool_state",
-			"1 for the state that the pool is in, 0 for the others.",
-			"service", "port", "family", "class", "state"),
-		poolReason: desc("weir_pool_reason",
-			"1 for the reason of the pool's last change of state.",
-			"service", "port", "family", "class", "reason"),
-		poolShare: desc("weir_pool_share",
-			"Share of requests that goes to a group of endpoints, as decided.",
-			"service", "port", "family", "class", "client_zone", "endpoint_zone", "group"),
-		poolSlowdown: desc("weir_pool_slowdown",
-			"Recent latency of a group of endpoints as a multiple of the learned normal; failures count, too.",
-			"service", "port", "family", "class", "client_zone", "endpoint_zone", "group"),
-		spill: desc("weir_spill_ratio",
-			"Share of requests that leaves the home group, as decided.",
-			"service", "port", "family", "class"),
-		shed: desc("weir_shed_ratio",
-			"Share of requests that is rejected because no zone can take them.",
-			"service", "port", "family", "class"),
-		ejections: desc("weir_endpoint_ejections_total",
-			"How often present endpoints were put out of use because they kept failing.",
-			"service", "port", "family", "class"),
-		endpoints: desc("weir_endpoints",
-			"Endpoints by zone and condition, as the cluster has them.",
-			"service", "family", "zone", "condition"),
-		planOverload: desc("weir_plan_overload_ratio",
-			"Expected overload of the most loaded endpoint of a zone; 0.2 is 20 % above its fair part.",
-			"service", "family", "zone"),
-		planInZone: desc("weir_plan_in_zone_ratio",
-			"Share of requests that the plan expects to stay in their zone.",
-			"service", "family"),
-		planReasons: desc("weir_plan_reasons",
-			"1 for each reason that the plan gives.",
-			"service", "family", "reason"),
-		listeners: desc("weir_listeners",
-			"Addresses to listen on, by whether they are open or failing.",
-			"state"),
-		problems: desc("weir_problems",
-			"What the agent was asked to serve and cannot, or not as asked.",
-			"reason"),
-	}}
+	pool := func(name, help string, labels ...string) {
+		declare(name, help, append([]string{"service", "port", "family", "class"}, labels...)...)
+	}
+	pool("weir_pool_state", "1 for the state that the pool is in, 0 for the others.", "state")
+	pool("weir_pool_reason", "1 for the reason of the pool's last change of state.", "reason")
+	pool("weir_pool_share", "Share of requests that goes to a group of endpoints, as decided.",
+		"client_zone", "endpoint_zone", "group")
+	pool("weir_pool_slowdown",
+		"Recent latency of a group of endpoints as a multiple of the learned normal; failures count, too.",
+		"client_zone", "endpoint_zone", "group")
+	pool("weir_spill_ratio", "Share of requests that leaves the home group, as decided.")
+	pool("weir_shed_ratio", "Share of requests that is rejected because no zone can take them.")
+	pool("weir_endpoint_ejections_total", "How often present endpoints were put out of use because they kept failing.")
+	declare("weir_endpoints", "Endpoints by zone and condition, as the cluster has them.",
+		"service", "family", "zone", "condition")
+	declare("weir_plan_overload_ratio",
+		"Expected overload of the most loaded endpoint of a zone; 0.2 is 20 % above its fair part.", "service", "family", "zone")
+	declare("weir_plan_in_zone_ratio", "Share of requests that the plan expects to stay in their zone.", "service", "family")
+	declare("weir_plan_reasons", "1 for each reason that the plan gives.", "service", "family", "reason")
+	declare("weir_listeners", "Addresses to listen on, by whether they are open or failing.", "state")
+	declare("weir_problems", "What the agent was asked to serve and cannot, or not as asked.", "reason")
+	return c
 }
 
 // Describe lists the metrics.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
-	d := &c.descs
-	for _, desc := range []*prometheus.Desc{
-		d.poolState, d.poolReason, d.poolShare, d.poolSlowdown, d.spill, d.shed, d.ejections,
-		d.endpoints, d.planOverload, d.planInZone, d.planReasons, d.listeners, d.problems,
-	} {
+	for _, desc := range c.descs {
 		ch <- desc
 	}
 }
 
 // Collect reads plans and pools.
 func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
-	s := c.agent.state.Load()
-	if s == nil {
+	r := c.agent.plane.Read()
+	if r == nil {
 		return
 	}
-	out := gauges{ch}
-	for i := range s.pools {
-		c.pool(out, &s.pools[i], s.world.client.Zone)
+	out, addresses := samples{c.descs, ch}, 0
+	for i, e := range r.table.Entries {
+		out.pool(e, r.pools[i].Status())
+		addresses += len(e.Addresses)
 	}
-	for i := range s.world.services {
-		c.plan(out, &s.world.services[i])
+	for _, p := range c.agent.desired.Load().plans() {
+		out.plan(p)
+		if !c.agent.config.OneNode {
+			out.gauge("weir_plan_in_zone_ratio", float64(p.InZone), p.Service.String(), p.Family.String())
+		}
 	}
-	wanted := 0
-	for i := range s.pools {
-		wanted += len(s.pools[i].wanted.addresses)
-	}
-	out.gauge(c.descs.listeners, float64(len(s.open)), "open")
-	out.gauge(c.descs.listeners, float64(wanted-len(s.open)), "failing")
+	out.gauge("weir_listeners", float64(len(r.open)), "open")
+	out.gauge("weir_listeners", float64(addresses-len(r.open)), "failing")
 	problems := make(map[reason.Code]int)
-	for _, p := range s.problems {
+	for _, p := range r.problems {
 		problems[p.Reason.Code]++
 	}
 	for code, n := range problems {
-		out.gauge(c.descs.problems, float64(n), string(code))
+		out.gauge("weir_problems", float64(n), string(code))
 	}
 }
 
-// gauges sends metrics.
-type gauges struct{ ch chan<- prometheus.Metric }
+// samples sends metrics.
+type samples struct {
+	descs map[string]*prometheus.Desc
+	ch    chan<- prometheus.Metric
+}
 
-func (g gauges) gauge(d *prometheus.Desc, value float64, labels ...string) {
-	g.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+func (s samples) gauge(name string, value float64, labels ...string) {
+	s.ch <- prometheus.MustNewConstMetric(s.descs[name], prometheus.GaugeValue, value, labels...)
 }
 
 // groupKey is what tells the series of a pool's groups apart. Groups of one zone in different clusters share one.
 type groupKey struct{ zone, group string }
 
 // pool sends the metrics of one pool.
-func (c *stateCollector) pool(out gauges, p *livePool, client topology.Zone) {
-	key, status := p.wanted.key, p.pool.Status()
-	labels := []string{key.service.String(), strconv.Itoa(int(key.port)), key.family.String(), key.class}
+func (s samples) pool(e *route.Entry, status pick.Status) {
+	labels := []string{e.Key.Service.String(), strconv.Itoa(int(e.Key.Port)), e.Key.Family.String(), e.Key.Class}
 	for state := overflow.Calm; state <= overflow.NoHelp; state++ {
 		value := 0.0
 		if state == status.State {
 			value = 1
 		}
-		out.gauge(c.descs.poolState, value, append(labels[:4:4], state.String())...)
+		s.gauge("weir_pool_state", value, append(labels[:4:4], state.String())...)
 	}
-	out.gauge(c.descs.poolReason, 1, append(labels[:4:4], string(status.Reason.Code))...)
+	s.gauge("weir_pool_reason", 1, append(labels[:4:4], string(status.Reason.Code))...)
 	spill := 0.0
 	shares, slowdowns := make(map[groupKey]float64), make(map[groupKey]float64)
 	for _, g := range status.Groups {
@@ -144,17 +119,18 @@ func (c *stateCollector) pool(out gauges, p *livePool, client topology.Zone) {
 		}
 	}
 	for k, share := range shares {
-		group := append(labels[:4:4], zoneLabel(client), k.zone, k.group)
-		out.gauge(c.descs.poolShare, share, group...)
-		out.gauge(c.descs.poolSlowdown, slowdowns[k], group...)
+		group := append(labels[:4:4], zoneLabel(e.Key.Zone), k.zone, k.group)
+		s.gauge("weir_pool_share", share, group...)
+		s.gauge("weir_pool_slowdown", slowdowns[k], group...)
 	}
-	out.gauge(c.descs.spill, spill, labels...)
-	out.gauge(c.descs.shed, status.Shed, labels...)
+	s.gauge("weir_spill_ratio", spill, labels...)
+	s.gauge("weir_shed_ratio", status.Shed, labels...)
 	var ejections int64
 	for i := range status.Endpoints {
 		ejections += status.Endpoints[i].Ejections
 	}
-	out.ch <- prometheus.MustNewConstMetric(c.descs.ejections, prometheus.CounterValue, float64(ejections), labels...)
+	s.ch <- prometheus.MustNewConstMetric(s.descs["weir_endpoint_ejections_total"], prometheus.CounterValue,
+		float64(ejections), labels...)
 }
 
 func groupName(g *pick.GroupStatus) string {
@@ -165,28 +141,25 @@ func groupName(g *pick.GroupStatus) string {
 }
 
 // plan sends the metrics of one plan.
-func (c *stateCollector) plan(out gauges, p *plannedService) {
-	service, family := p.plan.Service.String(), p.plan.Family.String()
-	for _, z := range p.plan.Zones {
-		out.gauge(c.descs.planOverload, z.Overload, service, family, zoneLabel(z.Zone))
-	}
-	if !c.agent.config.OneNode {
-		out.gauge(c.descs.planInZone, float64(p.plan.InZone), service, family)
+func (s samples) plan(p *plan.Plan) {
+	service, family := p.Service.String(), p.Family.String()
+	for _, z := range p.Zones {
+		s.gauge("weir_plan_overload_ratio", z.Overload, service, family, zoneLabel(z.Zone))
 	}
 	seen := make(map[reason.Code]bool)
-	for _, r := range p.plan.Reasons {
+	for _, r := range p.Reasons {
 		if !seen[r.Code] {
 			seen[r.Code] = true
-			out.gauge(c.descs.planReasons, 1, service, family, string(r.Code))
+			s.gauge("weir_plan_reasons", 1, service, family, string(r.Code))
 		}
 	}
 	counts := make(map[[2]string]int)
-	for i := range p.plan.Endpoints {
-		e := &p.plan.Endpoints[i]
+	for i := range p.Endpoints {
+		e := &p.Endpoints[i]
 		counts[[2]string{zoneLabel(e.Zone), condition(e)}]++
 	}
 	for k, n := range counts {
-		out.gauge(c.descs.endpoints, float64(n), service, family, k[0], k[1])
+		s.gauge("weir_endpoints", float64(n), service, family, k[0], k[1])
 	}
 }
 

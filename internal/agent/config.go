@@ -31,7 +31,7 @@ const (
 	DefaultDrain = 25 * time.Second
 )
 
-// maxAttempts is what the proxy makes of a larger number; here it is refused, so that nobody believes otherwise.
+// maxAttempts is what the proxy makes of a larger number; here it is refused, so that it is not taken for granted.
 const maxAttempts = 8
 
 // Config is what an operator decides for one agent. The zero value works but for Node; every empty field means its
@@ -75,6 +75,9 @@ func (c Config) withDefaults() Config {
 	c.Mode = cmp.Or(c.Mode, DefaultMode)
 	c.Hints = cmp.Or(c.Hints, HintsFromPlan)
 	c.Strategy = cmp.Or(c.Strategy, DefaultStrategy)
+	if a, err := pick.ParseAlgorithm(c.Algorithm); err == nil {
+		c.Algorithm = string(a) // as it is spelled
+	}
 	c.Drain = cmp.Or(c.Drain, DefaultDrain)
 	return c
 }

@@ -54,7 +54,7 @@ func (r *running) out(t *testing.T) int {
 
 func TestGatewayErrorsInARowPauseAnEndpointForTheBaseEjectionTime(t *testing.T) {
 	const base = 2 * time.Second
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.follow(ruleFor("outliers", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(),
 		OutlierDetection: &policy.OutlierDetection{
@@ -93,7 +93,7 @@ func TestGatewayErrorsInARowPauseAnEndpointForTheBaseEjectionTime(t *testing.T) 
 }
 
 func TestServerErrorsAreNoGatewayErrors(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.follow(ruleFor("outliers", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(),
 		OutlierDetection: &policy.OutlierDetection{
@@ -114,7 +114,7 @@ func TestServerErrorsAreNoGatewayErrors(t *testing.T) {
 }
 
 func TestWhoFailsMoreThanThePercentageSitsOut(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.follow(ruleFor("percentage", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(),
 		OutlierDetection: &policy.OutlierDetection{
@@ -148,7 +148,7 @@ func TestWhoFailsMoreThanThePercentageSitsOut(t *testing.T) {
 
 func TestANewEndpointStartsSlowly(t *testing.T) {
 	const window, asked = 5 * time.Second, 300
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.snapshots.Store(w.snapshot(w.endpoints[:2]...))
 	w.follow(ruleFor("slow", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(), SlowStart: &policy.SlowStart{Window: window},
@@ -180,7 +180,7 @@ func TestANewEndpointStartsSlowly(t *testing.T) {
 
 func TestBelowTheFailoverThresholdAPartGoesElsewhere(t *testing.T) {
 	const requests = 2500
-	w := newTown(t, topology.ModePreferSameZone, 10)
+	w := newCluster(t, topology.ModePreferSameZone, 10)
 	w.extra = func(svc *topology.Service) {
 		atHome := 0
 		for i := range svc.Endpoints {
@@ -224,7 +224,7 @@ func ejecting(name string, change func(*policy.Conf)) policy.Rule {
 }
 
 func TestAPanicThresholdOfAHundredUsesWhoSitsOut(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.follow(ejecting("panic", func(c *policy.Conf) { c.PanicThreshold = new(100.0) }))
 	bad := w.endpoints[1]
 	bad.fails(http.StatusBadGateway)
@@ -239,7 +239,7 @@ func TestAPanicThresholdOfAHundredUsesWhoSitsOut(t *testing.T) {
 }
 
 func TestAPanicThresholdOfZeroUsesNobodyWhoSitsOut(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.follow(ejecting("calm", func(c *policy.Conf) { c.PanicThreshold = new(0.0) }))
 	for _, e := range w.endpoints {
 		e.fails(http.StatusServiceUnavailable)
@@ -257,7 +257,7 @@ func TestAPanicThresholdOfZeroUsesNobodyWhoSitsOut(t *testing.T) {
 
 // Ten percent of three is none, but one always may.
 func TestOneEndpointMaySitOutOfAFew(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.follow(ejecting("few", func(c *policy.Conf) { c.OutlierDetection.MaxEjectionPercent = new(10.0) }))
 	for _, e := range w.endpoints[:2] {
 		e.fails(http.StatusServiceUnavailable)
@@ -275,7 +275,7 @@ func TestOneEndpointMaySitOutOfAFew(t *testing.T) {
 }
 
 func TestAChangeOfPolicyKeepsWhatThePoolKnows(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 1)
+	w := newCluster(t, topology.ModeDisabled, 1)
 	w.follow(ejecting("first", nil))
 	bad, busy := w.endpoints[0], w.endpoints[1]
 	bad.fails(http.StatusServiceUnavailable)
@@ -316,7 +316,7 @@ func TestAChangeOfPolicyKeepsWhatThePoolKnows(t *testing.T) {
 }
 
 func TestAChangeOfAnotherFieldMovesNoKey(t *testing.T) {
-	w := newTown(t, topology.ModeDisabled, 3)
+	w := newCluster(t, topology.ModeDisabled, 3)
 	for i, e := range w.endpoints {
 		e.answers(func(rw http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(rw, i) })
 	}

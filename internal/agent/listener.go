@@ -6,69 +6,106 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/l7"
 )
 
 // listener is an open address.
 type listener struct {
-	address  netip.AddrPort
-	protocol l7.Protocol
-	pool     *pool // of everybody that has no class
-	lanes    *l7.Upstreams
-	server   *l7.Server
+	address   netip.AddrPort
+	protocol  l7.Protocol
+	key       route.Key // of the base
+	upstreams *l7.Upstreams
+	server    *l7.Server
 }
 
-func protocolOf(w *wantedPool) l7.Protocol { return l7.ProtocolOf(w.port.AppProtocol) }
+func protocolOf(e *route.Entry) l7.Protocol { return l7.ProtocolOf(e.Port.AppProtocol) }
 
-// listen opens an address for a pool, and for those of its classes, and serves on it.
-func (r *running) listen(a netip.AddrPort, p *pool) (*listener, error) {
-	protocol, lanes := protocolOf(&p.wanted), r.lanes[p.wanted.key]
-	server, err := l7.Listen(a, l7.Options{
-		Protocol: protocol,
-		Upstreams:    lanes,
-		Clock:    r.agent.clock,
-		Limits:   r.agent.config.Limits,
-		Timeouts: r.agent.config.Timeouts,
-		Retry:    r.agent.config.Retry,
+// checkEntry tells which hash policies have no effect on an entry, since they need requests and the port carries bytes.
+func checkEntry(e *route.Entry) []reason.Reason {
+	s := e.Settings.Policy
+	if protocolOf(e) != l7.TCP || !s.Algorithm.IsHashing() {
+		return nil
+	}
+	var all []reason.Reason
+	for _, h := range s.HashPolicies {
+		if !l7.HashesConnections(h) {
+			all = append(all, reason.New(reason.HashNeedsHTTP, string(h.Type)+" "+h.Name, e.PortName()))
+		}
+	}
+	if len(s.Routes) > 0 {
+		all = append(all, reason.New(reason.HashNeedsHTTP, "the routes' policies", e.PortName()))
+	}
+	return all
+}
 
-		TrustedFilters: r.agent.config.TrustedFilters,
+// open listens on a wanted address; a failure is kept, to be tried again.
+func (p *l7Plane) open(a netip.AddrPort) {
+	e := p.wanted[a]
+	l, err := p.listen(a, e)
+	if err != nil {
+		f := p.failing[a]
+		if f == nil {
+			f = &failing{}
+			p.failing[a] = f
+		}
+		f.service = e.Key.Service.String()
+		f.again(p.clock(), err)
+		return
+	}
+	delete(p.failing, a)
+	p.listeners[a] = l
+	p.logger.Debug("listening", "service", e.Key.Service.String(), "address", a, "protocol", l.protocol.String())
+}
 
-		Logger: r.agent.logger.With("service", p.wanted.key.service, "address", a),
+// listen opens an address for an entry, and for those of its classes, and serves on it.
+func (p *l7Plane) listen(a netip.AddrPort, e *route.Entry) (*listener, error) {
+	l := &listener{address: a, protocol: protocolOf(e), key: e.Key, upstreams: &p.ports[e.Key].upstreams}
+	var err error
+	l.server, err = l7.Listen(a, l7.Options{
+		Protocol:       l.protocol,
+		Upstreams:      l.upstreams,
+		Clock:          p.clock,
+		Limits:         p.config.Limits,
+		Timeouts:       p.config.Timeouts,
+		Retry:          p.config.Retry,
+		TrustedFilters: p.config.TrustedFilters,
+		Logger:         p.logger.With("service", e.Key.Service.String(), "address", a),
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.draining.Go(func() {
-		if err := server.Serve(); err != nil {
-			r.agent.logger.Error("listener ended", "address", a, "error", err)
+	p.draining.Go(func() {
+		if err := l.server.Serve(); err != nil {
+			p.logger.Error("listener ended", "address", a, "error", err)
 		}
 	})
-	return &listener{address: a, protocol: protocol, pool: p, lanes: lanes, server: server}, nil
+	return l, nil
 }
 
 // drain closes a listener, so that its address is free for the next one, and lets its requests in flight finish, in a
-// goroutine that stop waits for.
-func (r *running) drain(ctx context.Context, l *listener) {
+// goroutine that Stop waits for.
+func (p *l7Plane) drain(l *listener) {
 	l.server.StopAccepting()
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.agent.config.Drain)
-	r.draining.Go(func() {
+	limit, cancel := context.WithTimeout(context.Background(), p.config.Drain)
+	p.draining.Go(func() {
 		defer cancel()
 		started := time.Now()
 		if err := l.server.Shutdown(limit); err != nil {
-			r.agent.logger.Warn("requests were cut off at the drain limit",
-				"service", l.pool.wanted.key.service, "address", l.address, "after", time.Since(started), "error", err)
+			p.logger.Warn("requests were cut off at the drain limit",
+				"service", l.key.Service.String(), "address", l.address, "after", time.Since(started), "error", err)
 			return
 		}
-		r.agent.logger.Debug("listener closed", "address", l.address, "after", time.Since(started))
+		p.logger.Debug("listener closed", "address", l.address, "after", time.Since(started))
 	})
 }
 
 // failing is an address that cannot be opened now.
 type failing struct {
-	key   poolKey
-	err   error
-	pause time.Duration
-	next  time.Duration // when to try again, on the agent's clock
+	service string
+	err     error
+	pause   time.Duration
+	next    time.Duration // when to try again, on the agent's clock
 }
 
 // The pauses between two tries to open an address: short at first, because the holder may be an agent that is just
@@ -85,9 +122,9 @@ func (f *failing) again(now time.Duration, err error) {
 	f.err = err
 }
 
-func (f *failing) problem() Problem {
-	return Problem{
-		Service: f.key.service.String(),
+func (f *failing) problem() route.Problem {
+	return route.Problem{
+		Service: f.service,
 		Reason:  reason.New(reason.AddressNotBound, f.err.Error()).With("retry", f.pause.Seconds(), reason.Seconds),
 	}
 }

@@ -7,18 +7,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Mapping lets a service listen on an address that is not its cluster IP.
-type Mapping struct {
-	Service topology.ServiceName
-	Port    uint16         // the service's port; 0: each of them
-	To      netip.AddrPort // where to listen; port 0: on the service port's number
-}
+// Mapping serves a service on an address that is not its cluster IP.
+type Mapping = route.Mapping
 
 // ParseMapping reads [NAMESPACE/]SERVICE[:PORT]=ADDRESS[:PORT], as in shop/web=127.0.10.1 or web:80=[::1]:8080. A
-// service without a namespace is in "default".
+// service without a namespace is in "default". It is the inverse of Mapping.String.
 func ParseMapping(s string) (Mapping, error) {
 	m, err := parseMapping(s)
 	if err != nil {
@@ -71,18 +68,6 @@ func ParseService(s string) (topology.ServiceName, error) {
 		return topology.ServiceName{}, fmt.Errorf("bad service name %q", s)
 	}
 	return topology.ServiceName{Namespace: namespace, Name: name}, nil
-}
-
-// String is the inverse of ParseMapping.
-func (m Mapping) String() string {
-	from := m.Service.String()
-	if m.Port != 0 {
-		from += ":" + strconv.Itoa(int(m.Port))
-	}
-	if m.To.Port() == 0 {
-		return from + "=" + m.To.Addr().String()
-	}
-	return from + "=" + m.To.String()
 }
 
 // duplicates refuses mappings that would listen on one address for one port twice. Mappings of different services to

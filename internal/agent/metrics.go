@@ -59,21 +59,19 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		m.requests, m.duration, m.bytes, m.cost, m.costBytes, m.retries, m.refusals, m.connections,
-	}
+// series is a metric with labels.
+type series interface {
+	prometheus.Collector
+	DeletePartialMatch(labels prometheus.Labels) int
+}
+
+func (m *metrics) all() []series {
+	return []series{m.requests, m.duration, m.bytes, m.cost, m.costBytes, m.retries, m.refusals, m.connections}
 }
 
 // forget drops the series of a service that is gone, so that they do not pile up in a cluster that changes.
 func (m *metrics) forget(service topology.ServiceName) {
-	gone := prometheus.Labels{"service": service.String()}
-	m.requests.DeletePartialMatch(gone)
-	m.duration.DeletePartialMatch(gone)
-	m.bytes.DeletePartialMatch(gone)
-	m.cost.DeletePartialMatch(gone)
-	m.costBytes.DeletePartialMatch(gone)
-	m.retries.DeletePartialMatch(gone)
-	m.refusals.DeletePartialMatch(gone)
-	m.connections.DeletePartialMatch(gone)
+	for _, s := range m.all() {
+		s.DeletePartialMatch(prometheus.Labels{"service": service.String()})
+	}
 }

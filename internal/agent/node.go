@@ -21,7 +21,7 @@ func (e *UnknownNodeError) Error() string {
 	return fmt.Sprintf("no node is called %q: did you mean %s?", e.Node, strings.Join(e.Near, ", "))
 }
 
-// knows refuses a node that the snapshot does not have and whose zone nobody gave.
+// knows refuses a node that the snapshot does not have and whose zone is not given.
 func knows(s *topology.Snapshot, c *Config) error {
 	if c.Zone != "" || s.Node(c.Node) != nil {
 		return nil

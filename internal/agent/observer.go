@@ -29,32 +29,18 @@ type observer struct {
 	connections prometheus.Gauge
 	retries     prometheus.Counter
 
-	ways   atomic.Pointer[[]*way] // one for each endpoint zone seen; replaced, never changed
-	adding sync.Mutex             // held by who replaces ways
+	pairs  atomic.Pointer[[]*zonePair] // one for each endpoint zone seen; replaced, never changed
+	adding sync.Mutex                  // held to replace pairs
 }
 
-// way is the traffic from the client's zone to one other.
-type way struct {
-	to    destination
-	label string
+// zonePair is the traffic from the client's zone to one other.
+type zonePair struct {
+	to string // label of the zone that answered
 
 	duration        prometheus.Observer
 	in, out         prometheus.Counter
 	cost, costBytes prometheus.Counter
 	requests        [protocols][codes]atomic.Pointer[prometheus.Counter]
-}
-
-// destination is the zone that answered.
-type destination struct {
-	zone topology.Zone
-	none bool // the request reached no endpoint
-}
-
-func (d destination) label() string {
-	if d.none {
-		return zoneNone
-	}
-	return zoneLabel(d.zone)
 }
 
 func (m *metrics) observer(service topology.ServiceName, client topology.Zone) *observer {
@@ -66,7 +52,7 @@ func (m *metrics) observer(service topology.ServiceName, client topology.Zone) *
 		connections: m.connections.WithLabelValues(name),
 		retries:     m.retries.WithLabelValues(name),
 	}
-	o.ways.Store(&[]*way{})
+	o.pairs.Store(&[]*zonePair{})
 	return o
 }
 
@@ -82,14 +68,14 @@ func (o *observer) Connections(delta int) { o.connections.Add(float64(delta)) }
 
 // Request counts one request that is over.
 func (o *observer) Request(r l7.Result) {
-	w := o.way(&r)
-	w.count(o, &r).Inc()
-	w.duration.Observe(r.Duration.Seconds())
-	w.in.Add(float64(r.In))
-	w.out.Add(float64(r.Out))
+	p := o.pair(&r)
+	p.count(o, &r).Inc()
+	p.duration.Observe(r.Duration.Seconds())
+	p.in.Add(float64(r.In))
+	p.out.Add(float64(r.Out))
 	if r.Cost > 0 {
-		w.cost.Add(float64(r.Cost))
-		w.costBytes.Add(float64(r.In+r.Out) * float64(r.Cost))
+		p.cost.Add(float64(r.Cost))
+		p.costBytes.Add(float64(r.In+r.Out) * float64(r.Cost))
 	}
 	if r.Attempts > 1 {
 		o.retries.Add(float64(r.Attempts - 1))
@@ -99,54 +85,56 @@ func (o *observer) Request(r l7.Result) {
 	}
 }
 
-// way finds the counters for the zone that answered. A cluster has few zones, so a list beats a map.
-func (o *observer) way(r *l7.Result) *way {
-	to := destination{zone: r.Zone, none: !r.Endpoint.IsValid()}
-	if w := find(*o.ways.Load(), to); w != nil {
-		return w
+// pair finds the counters for the zone that answered. A cluster has few zones, so a list beats a map.
+func (o *observer) pair(r *l7.Result) *zonePair {
+	to := zoneNone
+	if r.Endpoint.IsValid() {
+		to = zoneLabel(r.Zone)
+	}
+	if p := find(*o.pairs.Load(), to); p != nil {
+		return p
 	}
 	o.adding.Lock()
 	defer o.adding.Unlock()
-	ways := *o.ways.Load()
-	if w := find(ways, to); w != nil {
-		return w
+	pairs := *o.pairs.Load()
+	if p := find(pairs, to); p != nil {
+		return p
 	}
-	w := o.newWay(to)
-	more := append(slices.Clip(ways), w)
-	o.ways.Store(&more)
-	return w
+	p := o.newPair(to)
+	more := append(slices.Clip(pairs), p)
+	o.pairs.Store(&more)
+	return p
 }
 
-func find(ways []*way, to destination) *way {
-	for _, w := range ways {
-		if w.to == to {
-			return w
+func find(pairs []*zonePair, to string) *zonePair {
+	for _, p := range pairs {
+		if p.to == to {
+			return p
 		}
 	}
 	return nil
 }
 
-func (o *observer) newWay(to destination) *way {
-	label, m := to.label(), o.metrics
-	return &way{
+func (o *observer) newPair(to string) *zonePair {
+	m := o.metrics
+	return &zonePair{
 		to:        to,
-		label:     label,
-		duration:  m.duration.WithLabelValues(o.service, o.client, label),
-		in:        m.bytes.WithLabelValues(o.service, o.client, label, "in"),
-		out:       m.bytes.WithLabelValues(o.service, o.client, label, "out"),
-		cost:      m.cost.WithLabelValues(o.service, o.client, label),
-		costBytes: m.costBytes.WithLabelValues(o.service, o.client, label),
+		duration:  m.duration.WithLabelValues(o.service, o.client, to),
+		in:        m.bytes.WithLabelValues(o.service, o.client, to, "in"),
+		out:       m.bytes.WithLabelValues(o.service, o.client, to, "out"),
+		cost:      m.cost.WithLabelValues(o.service, o.client, to),
+		costBytes: m.costBytes.WithLabelValues(o.service, o.client, to),
 	}
 }
 
 // count gives the counter of a result's protocol and class of code.
-func (w *way) count(o *observer, r *l7.Result) prometheus.Counter {
+func (p *zonePair) count(o *observer, r *l7.Result) prometheus.Counter {
 	protocol, code := min(int(r.Protocol), protocols-1), codeOf(r)
-	slot := &w.requests[protocol][code]
+	slot := &p.requests[protocol][code]
 	if c := slot.Load(); c != nil {
 		return *c
 	}
-	c := o.metrics.requests.WithLabelValues(o.service, o.client, w.label, r.Protocol.String(), codeName(code))
+	c := o.metrics.requests.WithLabelValues(o.service, o.client, p.to, r.Protocol.String(), codeName(code))
 	slot.Store(&c)
 	return c
 }
@@ -156,7 +144,7 @@ func (w *way) count(o *observer, r *l7.Result) prometheus.Counter {
 const (
 	protocols = int(l7.TCP) + 1
 
-	codeCanceled = 0 // the client left before it was told anything
+	codeCanceled = 0 // the client closed before it was answered
 	codeHTTP     = 0 // + first digit of the HTTP status, 1 to 5
 	codeOK       = 6 // a TCP connection that ended as it should
 	codeFailed   = 7 // a TCP connection that broke

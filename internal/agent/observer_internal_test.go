@@ -78,7 +78,7 @@ func TestBytesCostAndRetriesAddUp(t *testing.T) {
 		}
 	}
 	m.forget(web)
-	for _, c := range m.collectors() {
+	for _, c := range m.all() {
 		if got := values(t, c, "service"); len(got) != 0 {
 			t.Errorf("a service that is gone leaves %v", got)
 		}

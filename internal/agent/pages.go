@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
 )
@@ -18,22 +19,22 @@ import (
 // (docs/guide/agent.md).
 func (a *Agent) Pages() map[string]http.Handler {
 	return map[string]http.Handler{
-		"/services":                 a.page(func(*http.Request) any { return a.Status() }),
-		"/policies":                 a.page(func(*http.Request) any { return a.state.Load().policyPage() }),
-		"/plans":                    a.page(func(*http.Request) any { return a.plans() }),
-		"/pools":                    a.page(func(*http.Request) any { return a.pools(isAny) }),
+		"/services":                 a.page(func() any { return a.Status() }),
+		"/policies":                 a.page(func() any { return a.plane.Read().policyPage(a.desired.Load().rules()) }),
+		"/plans":                    a.page(func() any { return a.desired.Load().planPage() }),
+		"/pools":                    a.page(func() any { return a.Pools() }),
 		"/pools/{namespace}/{name}": http.HandlerFunc(a.poolsOf),
 	}
 }
 
 // page answers with what answer gives, as JSON. Nothing is known before the first snapshot.
-func (a *Agent) page(answer func(*http.Request) any) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.state.Load() == nil {
+func (a *Agent) page(answer func() any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if a.plane.Read() == nil {
 			http.Error(w, "no snapshot is served yet", http.StatusServiceUnavailable)
 			return
 		}
-		a.write(w, answer(r))
+		a.write(w, answer())
 	})
 }
 
@@ -46,14 +47,13 @@ func (a *Agent) write(w http.ResponseWriter, answer any) {
 	}
 }
 
-// plans shows all plans, as weir explain -o json does.
-func (a *Agent) plans() []explain.Plan {
-	s := a.state.Load()
-	plans := make([]explain.Plan, 0, len(s.world.services))
-	for i := range s.world.services {
-		plans = append(plans, explain.View(&s.world.services[i].plan, &s.world.survey))
+// planPage shows all plans, as weir explain -o json does.
+func (d *desired) planPage() []explain.Plan {
+	all := make([]explain.Plan, 0, len(d.services))
+	for _, p := range d.plans() {
+		all = append(all, explain.View(p, &d.survey))
 	}
-	return plans
+	return all
 }
 
 // PoolStatus is a live pool, for people and programs. Its JSON names are promised (docs/guide/agent.md).
@@ -105,23 +105,19 @@ type EndpointStatus struct {
 	Drained   bool          `json:"drained"`
 }
 
-func isAny(topology.ServiceName) bool { return true }
-
 // Pools shows every live pool, by service, port and family; none before Ready.
-func (a *Agent) Pools() []PoolStatus {
-	if a.state.Load() == nil {
+func (a *Agent) Pools() []PoolStatus { return a.pools(topology.ServiceName{}) }
+
+// pools shows the live pools of one service; of all, if it has no name.
+func (a *Agent) pools(of topology.ServiceName) []PoolStatus {
+	r := a.plane.Read()
+	if r == nil {
 		return nil
 	}
-	return a.pools(isAny)
-}
-
-// pools shows the live pools of the services that match.
-func (a *Agent) pools(match func(topology.ServiceName) bool) []PoolStatus {
-	s := a.state.Load()
 	pools := []PoolStatus{}
-	for i := range s.pools {
-		if match(s.pools[i].wanted.key.service) {
-			pools = append(pools, viewPool(&s.pools[i], a.clock()))
+	for i, e := range r.table.Entries {
+		if of.Name == "" || e.Key.Service == of {
+			pools = append(pools, viewPool(e, r.pools[i].Status(), a.clock()))
 		}
 	}
 	return pools
@@ -130,27 +126,25 @@ func (a *Agent) pools(match func(topology.ServiceName) bool) []PoolStatus {
 // poolsOf shows the pools of one service.
 func (a *Agent) poolsOf(w http.ResponseWriter, r *http.Request) {
 	name := topology.ServiceName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	if a.state.Load() == nil {
+	pools := a.pools(name)
+	switch {
+	case pools == nil:
 		http.Error(w, "no snapshot is served yet", http.StatusServiceUnavailable)
-		return
-	}
-	pools := a.pools(func(n topology.ServiceName) bool { return n == name })
-	if len(pools) == 0 {
+	case len(pools) == 0:
 		http.Error(w, "no service "+strconv.Quote(name.String())+" is served here", http.StatusNotFound)
-		return
+	default:
+		a.write(w, pools)
 	}
-	a.write(w, pools)
 }
 
-func viewPool(p *livePool, now time.Duration) PoolStatus {
-	s, key := p.pool.Status(), p.wanted.key
+func viewPool(e *route.Entry, s pick.Status, now time.Duration) PoolStatus {
 	v := PoolStatus{
-		Service:    key.service.String(),
-		Port:       key.port,
-		Family:     key.family.String(),
-		ClientZone: key.client,
-		Class:      key.class,
-		Algorithm:  string(p.wanted.tuning.Algorithm),
+		Service:    e.Key.Service.String(),
+		Port:       e.Key.Port,
+		Family:     e.Key.Family.String(),
+		ClientZone: e.Key.Zone,
+		Class:      e.Key.Class,
+		Algorithm:  string(e.Settings.Algorithm),
 		State:      s.State.String(),
 		Reason:     s.Reason,
 		Since:      (now - s.Since).Seconds(),

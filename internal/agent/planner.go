@@ -6,70 +6,128 @@ import (
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// planKey identifies a plan.
-type planKey struct {
-	service topology.ServiceName
-	family  topology.Family
+// desired is what a node should serve, as a value: nothing in it changes once it is made.
+type desired struct {
+	table    *route.Table
+	survey   plan.Survey
+	services []planned // sorted by name
+	policies *policy.Set
 }
 
-func keyOf(p *plannedService) planKey { return planKey{p.plan.Service, p.plan.Family} }
-
-// planner turns snapshots into worlds. It keeps the plans before, so that a service whose inputs are the same is not
-// planned again, and one whose inputs changed keeps as many of its hints as it can. One goroutine at a time.
-type planner struct {
-	config Config
-	zone   topology.Zone // the node's, as last seen
-
-	survey  plan.Survey
-	costs   topology.Costs
-	planned map[planKey]plannedService
-	stock   stock
-}
-
-// next gives the world that a snapshot asks for under some policies; nil: none. A change of policies plans nothing again.
-func (p *planner) next(s *topology.Snapshot, policies *policy.Set) *world {
-	if policies == nil {
-		policies = policy.NewSet(policy.Set{})
+// rules lists the rules of all policies.
+func (d *desired) rules() []policy.Rule {
+	if d.policies == nil {
+		return nil
 	}
-	client, problems := p.locate(s)
-	survey := plan.SurveyNodes(s.Nodes)
-	isSame := p.planned != nil && reflect.DeepEqual(survey, p.survey) && reflect.DeepEqual(s.Costs, p.costs)
-	p.survey, p.costs = survey, s.Costs
-	earlier := p.planned
-	p.planned = make(map[planKey]plannedService, len(earlier))
-	all := make([]plannedService, 0, len(earlier))
-	for _, svc := range s.Services {
-		svc = p.withMode(svc)
-		for _, family := range svc.Families() {
-			key := planKey{svc.ServiceName, family}
-			before, ok := earlier[key]
-			now := before
-			if !ok || !isSame || !sameService(before.service, svc) {
-				now = plannedService{service: svc, plan: p.plan(plan.InputOf(s, survey, svc, family), before)}
+	return d.policies.Rules
+}
+
+// plans lists the plans by service and family.
+func (d *desired) plans() []*plan.Plan {
+	all := make([]*plan.Plan, 0, len(d.services))
+	for i := range d.services {
+		for _, p := range d.services[i].plans {
+			if p != nil {
+				all = append(all, p)
 			}
-			p.planned[key] = now
-			all = append(all, now)
 		}
 	}
-	w := p.config.build(s, policies, client, all)
-	p.stock.supply(w)
-	w.survey = survey
-	w.problems = append(problems, w.problems...)
-	return w
+	return all
 }
 
-// plan plans one service in one family. Where nodes are missing it tells the hints that there are, without shares.
-func (p *planner) plan(in plan.Input, before plannedService) plan.Plan {
-	if !p.config.OneNode {
-		if before.service != nil {
-			in.Previous = &before.plan
-		}
-		return plan.Compute(in)
+// planned is a service with its plans.
+type planned struct {
+	given   *topology.Service // as the snapshot has it
+	service *topology.Service // with its mode filled in
+	plans   route.Plans
+}
+
+// planner turns snapshots into what a node should serve. It keeps the plans before, so that a service whose inputs are the
+// same is not planned again, and one whose inputs changed keeps as many of its hints as it can. One goroutine at a time.
+type planner struct {
+	config   Config
+	compiler *route.Compiler
+	zone     topology.Zone // the node's, as last seen
+
+	survey   plan.Survey
+	costs    topology.Costs
+	services []planned // nil: there was no snapshot yet
+}
+
+func newPlanner(c Config) *planner {
+	return &planner{config: c, compiler: route.NewCompiler(route.Options{
+		Defaults: route.Defaults{Mode: c.Mode, Algorithm: policy.Algorithm(c.Algorithm), Strategy: c.Strategy},
+		Mappings: c.Map, OneNode: c.OneNode, Partial: c.Partial, Check: checkEntry,
+	})}
+}
+
+// next gives what a snapshot asks for under some policies; nil: none. A change of policies plans nothing again.
+func (p *planner) next(s *topology.Snapshot, policies *policy.Set) *desired {
+	client, problems := p.locate(s)
+	p.planAll(s)
+	in := route.Input{Snapshot: new(*s), Policies: policies, Client: client}
+	in.Snapshot.Services = make([]*topology.Service, len(p.services))
+	for i := range p.services {
+		in.Snapshot.Services[i] = p.services[i].service
 	}
-	found := plan.Plan{Service: in.Service.ServiceName, Family: in.Family, Mode: in.Service.Mode}
+	if p.config.Hints == HintsFromPlan {
+		in.Plans = make([]route.Plans, len(p.services))
+		for i := range p.services {
+			in.Plans[i] = p.services[i].plans
+		}
+	}
+	table := p.compiler.Compile(in)
+	if len(problems) > 0 {
+		table = new(*table)
+		table.Problems = append(problems, table.Problems...)
+	}
+	return &desired{table: table, survey: p.survey, services: p.services, policies: policies}
+}
+
+// planAll plans the services of a snapshot, where something changed.
+func (p *planner) planAll(s *topology.Snapshot) {
+	survey, before := plan.SurveyNodes(s.Nodes), p.services
+	isSame := before != nil && reflect.DeepEqual(survey, p.survey) && reflect.DeepEqual(s.Costs, p.costs)
+	p.survey, p.costs, p.services = survey, s.Costs, make([]planned, len(s.Services))
+	for i, svc := range s.Services {
+		for len(before) > 0 && before[0].given != svc && before[0].given.Compare(svc.ServiceName) < 0 {
+			before = before[1:]
+		}
+		var old planned
+		if len(before) > 0 && before[0].given.ServiceName == svc.ServiceName {
+			old = before[0]
+		}
+		now := planned{given: svc, service: svc}
+		switch {
+		case old.given != nil && (old.given == svc || reflect.DeepEqual(old.given, svc)):
+			now.service = old.service
+		case svc.Mode == topology.ModeUnset:
+			now.service = new(*svc)
+			now.service.Mode = p.config.Mode
+		}
+		if isSame && now.service == old.service {
+			now.plans = old.plans
+		} else {
+			for _, family := range svc.Families() {
+				now.plans[family] = p.plan(plan.InputOf(s, survey, now.service, family), old.plans[family])
+			}
+		}
+		p.services[i] = now
+	}
+}
+
+// plan plans one service in one family, given the plan before. Where nodes are missing it tells the hints that there are,
+// without shares.
+func (p *planner) plan(in plan.Input, before *plan.Plan) *plan.Plan {
+	if !p.config.OneNode {
+		in.Previous = before
+		return new(plan.Compute(in))
+	}
+	found := &plan.Plan{Service: in.Service.ServiceName, Family: in.Family, Mode: in.Service.Mode}
 	for i := range in.Service.Endpoints {
 		if e := &in.Service.Endpoints[i]; e.Family() == in.Family {
 			found.Endpoints = append(found.Endpoints, *e)
@@ -80,8 +138,8 @@ func (p *planner) plan(in plan.Input, before plannedService) plan.Plan {
 }
 
 // locate finds out where the client is. A node that the cluster no longer has keeps its last zone.
-func (p *planner) locate(s *topology.Snapshot) (plan.Client, []Problem) {
-	client := plan.Client{Node: p.config.Node, Zone: p.config.Zone}
+func (p *planner) locate(s *topology.Snapshot) (policy.Client, []Problem) {
+	client := policy.Client{Node: p.config.Node, Zone: p.config.Zone}
 	if client.Zone != "" {
 		return client, nil
 	}
@@ -97,16 +155,3 @@ func (p *planner) locate(s *topology.Snapshot) (plan.Client, []Problem) {
 	}
 	return client, nil
 }
-
-// withMode gives a service that asks for no mode the default one.
-func (p *planner) withMode(svc *topology.Service) *topology.Service {
-	if svc.Mode != topology.ModeUnset {
-		return svc
-	}
-	filled := *svc
-	filled.Mode = p.config.Mode
-	return &filled
-}
-
-// sameService tells whether planning would see no difference. Snapshots are immutable, so one pointer is one value.
-func sameService(a, b *topology.Service) bool { return a == b || reflect.DeepEqual(a, b) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -19,34 +20,36 @@ func parse(tb testing.TB, text string) *topology.Snapshot {
 	return &s
 }
 
-func newPlanner() planner { return planner{config: Config{Node: "a-1"}.withDefaults()} }
+func planning() *planner { return newPlanner(Config{Node: "a-1"}.withDefaults()) }
 
-// hints lists the hints of a world's only plan.
-func hints(w *world) []string {
+// hints lists the hints of the only plan.
+func hints(d *desired) []string {
 	var all []string
-	for _, e := range w.services[0].plan.Endpoints {
+	for _, e := range planOf(d, 0).Endpoints {
 		all = append(all, fmt.Sprint(e.Zone, ">", e.Hints.Zones))
 	}
 	return all
 }
 
+func planOf(d *desired, i int) *plan.Plan { return d.services[i].plans[topology.IPv4] }
+
 func TestOnlyServicesThatChangedArePlannedAgain(t *testing.T) {
 	const nodes = "nodes a:4 b:4 c:4; "
-	p := newPlanner()
+	p := planning()
 	first := p.next(parse(t, nodes+"service one ip=10.9.0.1; endpoints a:3 b:3 c:3; service two ip=10.9.0.2; endpoints a:1"), nil)
 	second := p.next(parse(t, nodes+"service one ip=10.9.0.1; endpoints a:3 b:3 c:3; service two ip=10.9.0.2; endpoints a:2"), nil)
-	same := func(i int) bool { return &first.services[i].plan.Endpoints[0] == &second.services[i].plan.Endpoints[0] }
+	same := func(i int) bool { return planOf(first, i) == planOf(second, i) }
 	if !same(0) || same(1) {
 		t.Errorf("planned again: one %v, two %v; want two alone", !same(0), !same(1))
 	}
 	third := p.next(parse(t, "nodes a:4 b:4 c:8; service one ip=10.9.0.1; endpoints a:3 b:3 c:3"), nil)
-	if &third.services[0].plan.Endpoints[0] == &second.services[0].plan.Endpoints[0] {
+	if planOf(third, 0) == planOf(second, 0) {
 		t.Error("a change of the nodes planned nothing again")
 	}
 }
 
 func TestAChangeKeepsTheHintsItCan(t *testing.T) {
-	p := newPlanner()
+	p := planning()
 	before := hints(p.next(parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:4 b:4 c:3"), nil))
 	after := hints(p.next(parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1 port=81->80; endpoints a:4 b:4 c:3"), nil))
 	if diff := cmp.Diff(before, after); diff != "" {
@@ -55,17 +58,17 @@ func TestAChangeKeepsTheHintsItCan(t *testing.T) {
 }
 
 func TestWithoutTheOtherNodesTheHintsThatAreThereAreTold(t *testing.T) {
-	p := planner{config: Config{Node: "a-1", Hints: HintsNative, OneNode: true}.withDefaults()}
+	p := newPlanner(Config{Node: "a-1", Hints: HintsNative, OneNode: true}.withDefaults())
 	text := "nodes a-1=a:4; service web mode=Auto ip=10.9.0.1; endpoints a:1>a b:1>b c:2"
-	w := p.next(parse(t, text), nil)
-	if diff := cmp.Diff([]string{"a>[a]", "b>[b]", "c>[]", "c>[]"}, hints(w)); diff != "" {
+	d := p.next(parse(t, text), nil)
+	if diff := cmp.Diff([]string{"a>[a]", "b>[b]", "c>[]", "c>[]"}, hints(d)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if plan := w.services[0].plan; !plan.Hinted || len(plan.Zones) > 0 || plan.Mode != topology.ModeAuto {
-		t.Errorf("want no shares, got %+v", plan)
+	if p := planOf(d, 0); !p.Hinted || len(p.Zones) > 0 || p.Mode != topology.ModeAuto {
+		t.Errorf("want no shares, got %+v", p)
 	}
 	text = strings.ReplaceAll(text, ">a", "")
-	if w = p.next(parse(t, strings.ReplaceAll(text, ">b", "")), nil); w.services[0].plan.Hinted {
+	if d = p.next(parse(t, strings.ReplaceAll(text, ">b", "")), nil); planOf(d, 0).Hinted {
 		t.Error("the plan is said to be hinted without a hint")
 	}
 }
@@ -80,9 +83,9 @@ func services(n int) string {
 	return text.String()
 }
 
-// BenchmarkAWorldOfAThousandServices measures what a change of one service costs when nothing else changed.
-func BenchmarkAWorldOfAThousandServices(b *testing.B) {
-	p := newPlanner()
+// BenchmarkAChangeAmongAThousandServices measures what a change of one service costs when nothing else changed.
+func BenchmarkAChangeAmongAThousandServices(b *testing.B) {
+	p := planning()
 	one, other := parse(b, services(1000)), parse(b, services(1000))
 	p.next(one, nil)
 	b.ReportAllocs()

@@ -31,7 +31,7 @@ func ruleFor(name string, conf policy.Conf) policy.Rule {
 }
 
 // follow replaces the policies.
-func (w *town) follow(rules ...policy.Rule) {
+func (w *cluster) follow(rules ...policy.Rule) {
 	w.policies.Store(policy.NewSet(policy.Set{Rules: rules}))
 }
 
@@ -76,7 +76,7 @@ func (r *running) ask(t *testing.T, c *http.Client) string {
 }
 
 func TestAPolicyTakesEffectWhileRequestsFlowAndFailsNone(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 2)
+	w := newCluster(t, topology.ModePreferSameZone, 2)
 	r := w.start(agent.Config{Node: "node-a"})
 	stop := r.load(8)
 	defer stop()
@@ -127,7 +127,7 @@ func TestAPolicyTakesEffectWhileRequestsFlowAndFailsNone(t *testing.T) {
 }
 
 func TestAPolicyThatGoesLeavesWhatHeldBefore(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	w.follow(ruleFor("away", policy.Conf{LoadBalancer: balancer(policy.RoundRobin), Locality: policy.Locality{
 		Weights: []policy.Weight{{Key: policy.DefaultZoneKey, Value: "c", Weight: 1}},
 	}}))
@@ -145,7 +145,7 @@ func TestAPolicyThatGoesLeavesWhatHeldBefore(t *testing.T) {
 }
 
 func TestFailoverGoesWhereThePolicyAllowsAndNowhereElse(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	w.follow(ruleFor("c-then-none", policy.Conf{Locality: policy.Locality{Failover: []policy.Failover{
 		{To: policy.FailoverOnly, Zone: []topology.Zone{"c"}}, {To: policy.FailoverNone},
 	}}}))
@@ -164,7 +164,7 @@ func TestFailoverGoesWhereThePolicyAllowsAndNowhereElse(t *testing.T) {
 }
 
 func TestWithoutFailoverAnOutageStaysInTheZone(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	disabled := policy.OverflowDisabled
 	w.follow(ruleFor("resident", policy.Conf{Locality: policy.Locality{
 		Failover: []policy.Failover{{To: policy.FailoverNone}}, Overflow: policy.Overflow{Mode: &disabled},
@@ -182,7 +182,7 @@ func TestWithoutFailoverAnOutageStaysInTheZone(t *testing.T) {
 }
 
 func TestDisabledOverflowFailsOverOnHealth(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	disabled := policy.OverflowDisabled
 	w.follow(ruleFor("health", policy.Conf{Locality: policy.Locality{Overflow: policy.Overflow{Mode: &disabled}}}))
 	r := w.start(agent.Config{Node: "node-a"})
@@ -194,7 +194,7 @@ func TestDisabledOverflowFailsOverOnHealth(t *testing.T) {
 }
 
 func TestClientsOfAClassHaveTheirOwnSettings(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	offline := ruleFor("offline", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin),
 		Locality:     policy.Locality{Weights: []policy.Weight{{Key: policy.DefaultZoneKey, Value: "c", Weight: 1}}},
@@ -243,7 +243,7 @@ func TestClientsOfAClassHaveTheirOwnSettings(t *testing.T) {
 }
 
 func TestStatusTellsWhichPolicyEachFieldComesFrom(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	weak := ruleFor("weak", policy.Conf{LoadBalancer: balancer(policy.Random), SlowStart: &policy.SlowStart{Window: time.Minute}})
 	weak.Target = policy.Target{Kind: policy.TargetNamespace, Namespace: "shop"}
 	gone := ruleFor("gone", policy.Conf{LoadBalancer: balancer(policy.Random)})
@@ -300,7 +300,7 @@ func TestStatusTellsWhichPolicyEachFieldComesFrom(t *testing.T) {
 }
 
 func TestAnAgentWithoutPoliciesNeedsNone(t *testing.T) {
-	w := newTown(t, topology.ModePreferSameZone, 1)
+	w := newCluster(t, topology.ModePreferSameZone, 1)
 	a, err := agent.New(agent.Config{Node: "node-a"}, w.snapshots, agent.Deps{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,85 +1,191 @@
 package agent
 
 import (
-	"hash/fnv"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"slices"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
 )
 
-// pool is a running pool, what it was last told, and who counts its requests.
+// pool is the running pool of an entry.
 type pool struct {
-	wanted   wantedPool
-	pool     *pick.Pool
-	strategy *followed
+	*pick.Pool
+
+	entry    *route.Entry // that it follows
+	spec     *spec        // what was made of entry
+	strategy *replaceable
 	observer *observer
-	lane     *l7.Upstream // another one when requests are to be hashed in another way
-	journal  journal
+	upstream *l7.Upstream // another one when requests are to be hashed in another way
+	logged   logged
 }
 
-// followed is a strategy that can be exchanged: a pool keeps the one it was made with, and a service may ask for another
-// while its listeners stay open. Whoever exchanges it calls Pool.Apply next; both run on the goroutine that ticks.
-type followed struct {
+// spec is what a pool takes over from an entry and what takes long to make. It is immutable.
+type spec struct {
+	config    pick.Config
+	endpoints []route.Endpoint
+	prepared  *pick.Prepared
+	hashing   *hashing
+}
+
+// hashing is how requests are hashed. It is immutable.
+type hashing struct {
+	policies []policy.HashPolicy
+	routes   []policy.RouteHash
+	rules    l7.HashRules // zero: requests are not hashed, or the policies cannot be followed
+	err      error        // why they cannot
+}
+
+// newSpec makes the spec of an entry, with those parts of the one before that did not change.
+func newSpec(e *route.Entry, before *spec) *spec {
+	s := &spec{config: poolConfig(&e.Settings), endpoints: e.Endpoints, prepared: before.prepared, hashing: before.hashing}
+	if s.prepared == nil || !slices.Equal(s.endpoints, before.endpoints) || !reflect.DeepEqual(s.config, before.config) {
+		s.prepared = pick.Prepare(s.config, s.endpoints)
+	}
+	h := hashing{}
+	if e.Settings.Policy.Algorithm.IsHashing() {
+		h.policies, h.routes = e.Settings.Policy.HashPolicies, e.Settings.Policy.Routes
+	}
+	if s.hashing == nil || !reflect.DeepEqual(h.policies, s.hashing.policies) || !reflect.DeepEqual(h.routes, s.hashing.routes) {
+		if len(h.policies)+len(h.routes) > 0 {
+			h.rules, h.err = l7.CompileHash(h.policies, h.routes)
+		}
+		s.hashing = &h
+	}
+	return s
+}
+
+// problems tells what of an entry's settings the spec could not follow.
+func (s *spec) problems(e *route.Entry) []route.Problem {
+	if s.hashing.err == nil {
+		return nil
+	}
+	return []route.Problem{{Service: e.Key.Service.String(), Reason: reason.New(reason.HashRefused, s.hashing.err.Error())}}
+}
+
+// percent makes fractions of what policies say.
+const percent = 0.01
+
+// poolConfig is how a pool chooses, by the settings of an entry.
+func poolConfig(settings *route.Settings) pick.Config {
+	s := settings.Policy
+	c := pick.Config{
+		Algorithm:    pick.Algorithm(settings.Algorithm),
+		Choices:      s.ChoiceCount,
+		HashFunction: pick.HashFunction(s.HashFunction),
+		MinRingSize:  s.MinRingSize,
+		MaxRingSize:  s.MaxRingSize,
+		TableSize:    s.TableSize,
+	}
+	if s.Algorithm == policy.LeastRequest {
+		c.Bias = &s.ActiveRequestBias
+	}
+	if s.SlowStart != nil {
+		c.SlowStart = &pick.SlowStart{
+			Window: s.SlowStart.Window, MinWeight: s.SlowStart.MinWeightPercent * percent, Aggression: s.SlowStart.Aggression,
+		}
+	}
+	if s.Locality.Threshold != nil {
+		c.Threshold = *s.Locality.Threshold * percent
+	}
+	if s.Panic != nil {
+		c.Panic = new(*s.Panic * percent)
+	}
+	if o := s.Outlier; o != nil { // the rules that weir always has go on beside it
+		c.Health.Outliers = &health.Outliers{
+			Interval:      o.Interval,
+			Pause:         o.BaseEjectionTime,
+			MaxPause:      o.MaxEjectionTime,
+			MaxOut:        new(o.MaxEjectionPercent * percent),
+			ServerErrors:  o.ServerErrors,
+			GatewayErrors: o.GatewayErrors,
+			LocalErrors:   o.LocalErrors,
+			SuccessRate: health.SuccessRate{
+				Deviations: o.SuccessRateStdev, Hosts: o.SuccessRateMinimumHosts, Volume: o.SuccessRateRequestVolume,
+			},
+			FailureRate: health.FailureRate{
+				Threshold: o.FailureThreshold * percent, Hosts: o.FailureMinimumHosts, Volume: o.FailureRequestVolume,
+			},
+		}
+	}
+	return c
+}
+
+// replaceable is a strategy that can be replaced: a pool keeps the one it was made with, and a service may ask for another
+// while its listeners stay open. Pool.Apply is called next, by the same goroutine.
+type replaceable struct {
 	overflow.Strategy
 	scene overflow.Layout
 }
 
 // Reset implements overflow.Strategy.
-func (f *followed) Reset(now time.Duration, scene overflow.Layout) {
-	f.scene = scene
-	f.Strategy.Reset(now, scene)
+func (r *replaceable) Reset(now time.Duration, scene overflow.Layout) {
+	r.scene = scene
+	r.Strategy.Reset(now, scene)
 }
 
-// exchange goes on with another strategy, on the same scene.
-func (f *followed) exchange(now time.Duration, s overflow.Strategy) {
-	f.Strategy = s
-	if len(f.scene.Groups) > 0 {
-		s.Reset(now, f.scene)
+// replace goes on with the strategy that settings ask for, on the same groups.
+func (r *replaceable) replace(now time.Duration, o route.Overflow) {
+	strategy, err := o.New()
+	if err != nil {
+		panic("agent: an entry has settings that were refused: " + err.Error())
+	}
+	r.Strategy = strategy
+	if len(r.scene.Groups) > 0 {
+		strategy.Reset(now, r.scene)
 	}
 }
 
-// newPool makes a pool that holds nothing yet; follow fills it.
-func (r *running) newPool(w *wantedPool) *pool {
-	p := &pool{wanted: wantedPool{key: w.key}, strategy: &followed{}}
-	p.pool = pick.NewPool(pick.Options{
-		Zone:     w.key.client,
-		Random:   rand.Uint64,
-		Strategy: p.strategy,
-		Config:   w.tuning,
-		Rotate:   r.agent.config.rotate(),
-		Parallel: runtime.GOMAXPROCS(0),
-	})
-	p.observer = r.agent.metrics.observer(w.key.service, w.key.client)
-	return p
+// newPool makes the pool of an entry, which holds nothing yet; update fills it.
+func (p *l7Plane) newPool(e *route.Entry, s *spec) *pool {
+	strategy := &replaceable{}
+	return &pool{
+		Pool: pick.NewPool(pick.Options{
+			Zone:     e.Key.Zone,
+			Random:   rand.Uint64,
+			Strategy: strategy,
+			Config:   s.config,
+			Rotate:   e.Settings.Rotate,
+			Parallel: runtime.GOMAXPROCS(0),
+		}),
+		entry:    &route.Entry{},
+		spec:     &spec{},
+		strategy: strategy,
+		observer: p.metrics.observer(e.Key.Service, e.Key.Zone),
+	}
 }
 
-// follow makes p what w asks for and tells whether anything differed. What a pool has learned and what its requests are
-// doing stays, whatever changes.
-func (c *Config) follow(p *pool, w *wantedPool, now time.Duration) bool {
-	before := p.wanted
-	p.wanted = *w
-	changed := before.mixture != w.mixture
+// update makes a pool what an entry asks for and tells whether its endpoints may differ. What the pool has learned and what
+// its requests are doing stays, whatever changes.
+func (p *l7Plane) update(pool *pool, e *route.Entry, s *spec) bool {
+	before, old, now := pool.entry, pool.spec, p.clock()
+	pool.entry, pool.spec = e, s
+	changed := old.prepared != s.prepared || before.Settings.Overflow != e.Settings.Overflow
+	if before.Settings.Overflow != e.Settings.Overflow {
+		pool.strategy.replace(now, e.Settings.Overflow)
+	}
 	if changed {
-		if before.mixture == nil || before.mixture.spilling != w.mixture.spilling {
-			p.strategy.exchange(now, c.mustStrategy(w.mixture.spilling))
-		}
-		p.pool.Apply(now, w.mixture.prepared)
+		pool.Apply(now, s.prepared)
 	}
-	if !slices.Equal(before.drains, w.drains) {
-		drain(p.pool, before.drains, w.drains, now)
+	if !slices.Equal(before.Drains, e.Drains) {
+		drain(pool.Pool, before.Drains, e.Drains, now)
 		changed = true
 	}
-	if p.lane == nil || before.hashing != w.hashing {
-		p.lane = &l7.Upstream{Pool: p.pool, Observer: p.observer}
-		if w.hashing != nil {
-			p.lane.Hash = w.hashing.rules
-		}
+	if old.hashing != s.hashing {
+		pool.upstream = &l7.Upstream{Pool: pool.Pool, Observer: pool.observer, Hash: s.hashing.rules}
+	}
+	if changed {
+		p.logger.Debug("pool changed", "service", e.Key.Service.String(), "port", e.Key.Port, "family", e.Key.Family.String(),
+			"class", e.Key.Class, "endpoints", len(e.Endpoints), "algorithm", s.config.Algorithm, "reason", e.Choice.String())
 	}
 	return changed
 }
@@ -98,11 +204,4 @@ func drain(p *pick.Pool, before, now []topology.Drain, at time.Duration) {
 			p.Drain(d.Zone, at+min(left, forever))
 		}
 	}
-}
-
-// rotate is a number that differs between nodes, so that they do not all spill to the same one of equally dear zones.
-func (c *Config) rotate() uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(c.Node))
-	return h.Sum64()
 }

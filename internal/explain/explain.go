@@ -31,7 +31,7 @@ type Explanation struct {
 	Node    *Node     `json:"node,omitempty"`    // Options.Node's choice under Plan
 	Policy  *Policy   `json:"policy,omitempty"`  // what load-balancing policies say; nil: there are none
 	Cluster *Standing `json:"cluster,omitempty"` // how far a live cluster says Plan; nil: it was made from manifests
-	// Planned is what Plan shows, for who compares it with a cluster.
+	// Planned is what Plan shows, to compare it with a cluster.
 	Planned plan.Plan `json:"-"`
 }
 

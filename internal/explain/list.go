@@ -20,7 +20,7 @@ func PrintList(w io.Writer, all []Explanation, s Style) error {
 	rows := [][]grid.Cell{head(append(names, "WHY")...)}
 	for i := range all {
 		v := &all[i].Plan
-		row := append([]grid.Cell{grid.Text(v.Service), grid.Text(v.Family), grid.Text(string(v.Mode))}, v.figures()...)
+		row := append([]grid.Cell{grid.Text(v.Service), grid.Text(v.Family), grid.Text(string(v.Mode))}, v.cells()...)
 		row = append(row, all[i].extras()...)
 		rows = append(rows, append(row, grid.Text(v.short(s))))
 	}
@@ -75,14 +75,14 @@ func (x *Explanation) extras() []grid.Cell {
 		row = append(row, grid.Text(fmt.Sprintf("$%.2f", t.Dollars)), grid.Text(fmt.Sprintf("$%.2f", t.WithoutHints)))
 	}
 	if x.Other != nil {
-		other := x.Other.figures()
+		other := x.Other.cells()
 		row = append(append(row, other[0]), other[2:]...)
 	}
 	return row
 }
 
-// figures are what a list shows of a plan.
-func (v *Plan) figures() []grid.Cell {
+// cells are what a list shows of a plan.
+func (v *Plan) cells() []grid.Cell {
 	return []grid.Cell{
 		hints(v),
 		grid.Text(strconv.Itoa(v.Ready)),

@@ -108,7 +108,7 @@ func (o *Options) policy(svc *topology.Service) *Policy {
 	p := &Policy{Client: o.ClientName, Ports: []PolicyPort{}}
 	for _, port := range svc.Ports {
 		if port.Protocol != topology.TCP {
-			continue // nobody balances it by policies
+			continue // policies balance TCP alone
 		}
 		s := o.Policies.Resolve(o.Client, policy.Destination{Service: svc.ServiceName, Port: port})
 		p.Ports = append(p.Ports, PolicyPort{
@@ -149,7 +149,7 @@ func (p *printer) policy(v *Policy) {
 	p.lines("WITHOUT EFFECT", slices.Compact(notes))
 }
 
-// from names a document and its place.
+// from names a document and where it is.
 func from(policy, source string) string {
 	if source == "" {
 		return policy

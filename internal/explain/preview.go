@@ -14,27 +14,27 @@ type Preview struct {
 	Family  string        `json:"family"`
 	From    topology.Mode `json:"from"` // the mode now
 	To      topology.Mode `json:"to"`
-	Now     Figures       `json:"now"`  // what the hints that are there come to
-	Then    Figures       `json:"then"` // what the plan of To comes to
+	Now     Summary       `json:"now"`  // what the hints that are there come to
+	Then    Summary       `json:"then"` // what the plan of To comes to
 	Ready   int           `json:"ready"`
 	Zones   []ZoneChange  `json:"zones"` // by name
-	// Endpoints are the ready ones whose hints change; nobody looks at the hints of others.
+	// Endpoints are the ready ones whose hints change; the hints of others have no effect.
 	Endpoints []Change `json:"endpoints"`
 	Slices    int      `json:"slices"` // EndpointSlices of the family; 0: the service has none, only pods
 	Writes    int      `json:"writes"` // of them: that are patched
-	// Planned is the plan of To, for who compares it with EndpointSlices.
+	// Planned is the plan of To, to compare it with EndpointSlices.
 	Planned plan.Plan `json:"-"`
 }
 
 // ZoneChange is what a zone's clients have now and would have.
 type ZoneChange struct {
 	Zone topology.Zone `json:"zone"`
-	Now  ZoneFigures   `json:"now"`
-	Then ZoneFigures   `json:"then"`
+	Now  ZoneSummary   `json:"now"`
+	Then ZoneSummary   `json:"then"`
 }
 
-// ZoneFigures are what hints come to for one zone.
-type ZoneFigures struct {
+// ZoneSummary is what hints come to for one zone.
+type ZoneSummary struct {
 	Endpoints int     `json:"endpoints"` // that the zone's clients use
 	InZone    float64 `json:"inZone"`    // of the requests that start here
 	Overload  float64 `json:"overload"`  // of the most loaded endpoint that lives here; -1: idle
@@ -65,7 +65,7 @@ type Total struct {
 }
 
 // Previews compares what the hints of a service come to with what another mode would plan, once for each family as
-// Explain does. Slices and Writes are left for who knows the EndpointSlices.
+// Explain does. Slices and Writes are for a caller that knows the EndpointSlices.
 func Previews(s *topology.Snapshot, survey *plan.Survey, svc *topology.Service, to topology.Mode) []Preview {
 	var all []Preview
 	for _, family := range families(svc) {
@@ -81,11 +81,11 @@ func Previews(s *topology.Snapshot, survey *plan.Survey, svc *topology.Service, 
 func compare(now *plan.Plan, then plan.Plan) Preview {
 	p := Preview{
 		Service: now.Service.String(), Family: now.Family.String(), From: now.Mode, To: then.Mode,
-		Now: FiguresOf(now), Then: FiguresOf(&then), Planned: then,
+		Now: Summarise(now), Then: Summarise(&then), Planned: then,
 		Zones: make([]ZoneChange, 0, len(now.Zones)), Endpoints: []Change{},
 	}
 	for i := range now.Zones {
-		p.Zones = append(p.Zones, ZoneChange{now.Zones[i].Zone, zoneFigures(&now.Zones[i]), zoneFigures(&then.Zones[i])})
+		p.Zones = append(p.Zones, ZoneChange{now.Zones[i].Zone, zoneSummary(&now.Zones[i]), zoneSummary(&then.Zones[i])})
 	}
 	for i := range now.Endpoints {
 		e, hints := &now.Endpoints[i], then.Endpoints[i].Hints
@@ -103,8 +103,8 @@ func compare(now *plan.Plan, then plan.Plan) Preview {
 	return p
 }
 
-func zoneFigures(z *plan.ZonePlan) ZoneFigures {
-	f := ZoneFigures{InZone: float64(z.InZone), Overload: z.Overload}
+func zoneSummary(z *plan.ZonePlan) ZoneSummary {
+	f := ZoneSummary{InZone: float64(z.InZone), Overload: z.Overload}
 	for _, share := range z.Endpoints {
 		if share > 0 {
 			f.Endpoints++

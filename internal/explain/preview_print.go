@@ -121,7 +121,7 @@ func (v *Preview) zones() string {
 	return orDash(strings.Join(parts, ", "))
 }
 
-func (f *Figures) hinted() string {
+func (f *Summary) hinted() string {
 	if f.Hinted {
 		return "yes"
 	}

@@ -152,7 +152,7 @@ func (p *printer) zones(v *Plan, s Style) {
 	p.table(rows)
 }
 
-// hinted prints how many endpoints are hinted to a zone; without hints nobody counts them.
+// hinted prints how many endpoints are hinted to a zone; without hints they are not counted.
 func (v *Plan) hinted(z *Zone) string {
 	if !v.Hinted {
 		return "-"
@@ -160,7 +160,7 @@ func (v *Plan) hinted(z *Zone) string {
 	return strconv.Itoa(z.Hinted)
 }
 
-// matrix writes who serves whom: a row for each zone's clients, a column for each zone's endpoints.
+// matrix writes which zones serve which: a row for each zone's clients, a column for each zone's endpoints.
 func (p *printer) matrix(v *Plan) {
 	var columns []topology.Zone
 	for i := range v.Zones {

@@ -35,8 +35,8 @@ type Standing struct {
 	State      State       `json:"state"`
 	Slices     int         `json:"slices"`               // EndpointSlices of the family
 	Pending    int         `json:"pending"`              // of them: do not say the plan yet
-	Now        Figures     `json:"now"`                  // what the hints on the EndpointSlices come to
-	Refused    []string    `json:"refused,omitempty"`    // wishes that are not followed, and why
+	Now        Summary     `json:"now"`                  // what the hints on the EndpointSlices come to
+	Refused    []string    `json:"refused,omitempty"`    // requested settings that are not followed, and why
 	Conditions []Condition `json:"conditions,omitempty"` // weir's conditions on the Service
 }
 
@@ -51,7 +51,7 @@ type Condition struct {
 
 // NewStanding compares a cluster with a plan: now is what plan.Observe sees, and so many slices do not say the plan.
 func NewStanding(owner Owner, now *plan.Plan, slices, pending int) *Standing {
-	s := &Standing{Owner: owner, Slices: slices, Pending: pending, Now: FiguresOf(now), State: NoHints}
+	s := &Standing{Owner: owner, Slices: slices, Pending: pending, Now: Summarise(now), State: NoHints}
 	switch {
 	case pending > 0:
 		s.State = Pending
@@ -61,8 +61,8 @@ func NewStanding(owner Owner, now *plan.Plan, slices, pending int) *Standing {
 	return s
 }
 
-// Figures are what a plan comes to, or the hints that are there now.
-type Figures struct {
+// Summary is what a plan comes to, or the hints that are there now.
+type Summary struct {
 	Hinted   bool            `json:"hinted"`
 	InZone   float64         `json:"inZone"`   // of all requests
 	Overload float64         `json:"overload"` // of the most loaded zone
@@ -70,9 +70,9 @@ type Figures struct {
 	Reasons  []reason.Reason `json:"reasons"`
 }
 
-// FiguresOf sums a plan up.
-func FiguresOf(p *plan.Plan) Figures {
-	f := Figures{
+// Summarise sums a plan up.
+func Summarise(p *plan.Plan) Summary {
+	f := Summary{
 		Hinted: p.Hinted, InZone: float64(p.InZone), Cost: float64(p.Cost),
 		Reasons: append([]reason.Reason{}, p.Reasons...),
 	}
@@ -121,8 +121,8 @@ func (s *Standing) cell() grid.Cell {
 	}
 }
 
-// line prints figures in one line.
-func (f *Figures) line() string {
+// line prints the summary in one line.
+func (f *Summary) line() string {
 	hinted := "no hints"
 	if f.Hinted {
 		hinted = "hints"
@@ -131,8 +131,8 @@ func (f *Figures) line() string {
 }
 
 // agrees tells whether what is there now is what is planned, as far as a person would see.
-func (f *Figures) agrees(p *Plan) bool {
-	planned := Figures{Hinted: p.Hinted, InZone: p.InZone, Overload: p.Overload, Cost: p.Cost}
+func (f *Summary) agrees(p *Plan) bool {
+	planned := Summary{Hinted: p.Hinted, InZone: p.InZone, Overload: p.Overload, Cost: p.Cost}
 	return planned.line() == f.line()
 }
 

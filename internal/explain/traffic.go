@@ -60,7 +60,7 @@ func ParseTraffic(s string) (GBPerMonth, error) {
 	return GBPerMonth(value * unit), nil
 }
 
-// maxTraffic keeps sums finite and tables readable; nobody has it.
+// maxTraffic keeps sums finite and tables readable; no cluster has it.
 const maxTraffic = 1e15
 
 // gigabytes gives a unit in GB.

@@ -41,13 +41,13 @@ func (r *reader) attached(d document, k kind) error {
 		value.Namespace = corev1.NamespaceDefault
 	}
 	ref := refOf(k, value)
-	if !r.claim(d, ref) {
+	if !r.register(d, ref) {
 		return nil
 	}
 	first := len(r.problems)
 	if isMistake {
 		r.problems = append(r.problems, convert.Problem{
-			Object: ref, Field: mistake.Field, Message: mistake.Err.Error(), Refused: true, Source: place(mistake.File, mistake.Line),
+			Object: ref, Field: mistake.Field, Message: mistake.Err.Error(), Refused: true, Source: position(mistake.File, mistake.Line),
 		})
 	}
 	for _, field := range unknown {
@@ -67,7 +67,7 @@ func (r *reader) attached(d document, k kind) error {
 
 // follow adds the rules of a policy, or notes that it is refused for one of these problems.
 func (r *reader) follow(d document, p *v1alpha1.LoadBalancingPolicy, rules []policy.Rule, problems []convert.Problem) {
-	source, isRefused := place(d.file, d.root.Line), false
+	source, isRefused := position(d.file, d.root.Line), false
 	for i := range problems {
 		if problems[i].Refused {
 			isRefused, problems[i].Instead = true, policyLeftOut

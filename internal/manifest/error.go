@@ -19,7 +19,7 @@ type FileError struct {
 
 // Error gives "file:line: field: what is wrong".
 func (e *FileError) Error() string {
-	text := place(e.File, e.Line) + ": "
+	text := position(e.File, e.Line) + ": "
 	if e.Field != "" {
 		text += e.Field + ": "
 	}
@@ -29,8 +29,8 @@ func (e *FileError) Error() string {
 // Unwrap gives the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// place gives "file:line".
-func place(file string, line int) string {
+// position gives "file:line".
+func position(file string, line int) string {
 	if line == 0 {
 		return file
 	}

@@ -58,7 +58,7 @@ type Result struct {
 	Problems []convert.Problem
 	// Policies are what the documents say about load balancing, and the labels of the objects that they may be about.
 	Policies *policy.Set
-	// Refused are the policies that are not followed, each for a Problem that is Refused. Who knows an earlier good state
+	// Refused are the policies that are not followed, each for a Problem that is Refused. A caller that knows an earlier good state
 	// of one keeps that.
 	Refused []policy.Origin
 	// Skipped counts the objects of kinds that weir has no use for, by apiVersion and kind as in "apps/v1 Deployment".
@@ -78,7 +78,7 @@ func Read(s Source, o Options) (Result, error) {
 	return r, nil
 }
 
-// Inspect reads as Read does, but gives beside the errors what could be read, for who tells people all that is wrong.
+// Inspect reads as Read does, but gives beside the errors what could be read, for a caller that reports all mistakes.
 func Inspect(s Source, o Options) (Result, error) {
 	files, err := load(s, o.maxBytes())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // maxMeshBytes bounds one document of a mesh, written out as JSON: what etcd takes of an object (1.5 MiB).
 const maxMeshBytes = 3 << 19
 
-// policyLeftOut says what becomes of a policy that is refused. Who knows an earlier state of it keeps that.
+// policyLeftOut says what becomes of a policy that is refused. A caller that knows an earlier state of it keeps that.
 const policyLeftOut = "the policy is left out"
 
 // meshType gives the type of a document of a mesh, which has one in place of apiVersion and kind.
@@ -65,7 +65,7 @@ func (r *reader) mesh(d document, kind string) error {
 	return nil
 }
 
-// otherMeshType counts a document of a type that weir has no use for, unless it looks like a slip of the pen.
+// otherMeshType counts a document of a type that weir has no use for, unless it is likely a slip of the pen.
 func (r *reader) otherMeshType(d document, kind string, known []string) {
 	if !strings.HasPrefix(strings.ToLower(kind), "meshload") {
 		r.skipped["type "+kind]++
@@ -82,7 +82,7 @@ func (r *reader) meshDocument(d document, read *mesh.Document) {
 	ref := convert.Ref{Kind: string(read.Origin.Dialect), Name: read.Origin.Name}
 	if first, ok := r.places[ref]; ok && ref.Name != "" {
 		r.refuse(d, ref, mesh.Finding{
-			Message: fmt.Sprintf("the document is in %s already, and that one counts", place(first.file, first.root.Line)),
+			Message: fmt.Sprintf("the document is in %s already, and that one counts", position(first.file, first.root.Line)),
 		})
 		return
 	}
@@ -96,7 +96,7 @@ func (r *reader) meshDocument(d document, read *mesh.Document) {
 	}
 	if read.Refused() {
 		origin := read.Origin
-		origin.Source = place(d.file, d.root.Line)
+		origin.Source = position(d.file, d.root.Line)
 		r.refused = append(r.refused, origin)
 		return
 	}
@@ -105,7 +105,7 @@ func (r *reader) meshDocument(d document, read *mesh.Document) {
 		if at(d.root, "spec") != nil {
 			entry = "spec." + entry
 		}
-		rule.Origin.Source = place(d.file, lineOf(d.root, entry))
+		rule.Origin.Source = position(d.file, lineOf(d.root, entry))
 		r.rules = append(r.rules, rule)
 	}
 }
@@ -119,6 +119,6 @@ func (r *reader) refuse(d document, ref convert.Ref, f mesh.Finding) {
 
 // found reports a problem with the place of its field in a document that may not have a name.
 func (r *reader) found(d document, p convert.Problem) {
-	p.Source = place(d.file, lineOf(d.root, p.Field))
+	p.Source = position(d.file, lineOf(d.root, p.Field))
 	r.problems = append(r.problems, p)
 }

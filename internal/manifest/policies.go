@@ -44,7 +44,7 @@ func (r *reader) routes() []policy.Route {
 	return routes
 }
 
-// podOf gives what policies know of a pod. One that is over is nobody's client, and one on the host's network has no
+// podOf gives what policies know of a pod. One that is over is not a client, and one on the host's network has no
 // address of its own.
 func podOf(p *corev1.Pod) policy.Pod {
 	pod := policy.Pod{

@@ -45,7 +45,7 @@ func newReader(o mesh.Options) *reader {
 // report adds a problem with the place of its object and field.
 func (r *reader) report(p convert.Problem) {
 	if d, ok := r.places[p.Object]; ok {
-		p.Source = place(d.file, lineOf(d.root, p.Field))
+		p.Source = position(d.file, lineOf(d.root, p.Field))
 	}
 	r.problems = append(r.problems, p)
 }
@@ -176,7 +176,7 @@ func take[T any, P interface {
 		return err
 	}
 	ref := refOf(k, value)
-	if !r.claim(d, ref) {
+	if !r.register(d, ref) {
 		return nil
 	}
 	for _, field := range unknown {
@@ -198,9 +198,9 @@ func refOf(k kind, object metav1.Object) convert.Ref {
 	return ref
 }
 
-// claim notes where an object stands, and tells whether it counts: it has a name that no earlier one has.
-func (r *reader) claim(d document, ref convert.Ref) bool {
-	here := place(d.file, d.root.Line)
+// register notes where an object stands, and tells whether it counts: it has a name that no earlier one has.
+func (r *reader) register(d document, ref convert.Ref) bool {
+	here := position(d.file, d.root.Line)
 	if ref.Name == "" {
 		r.problems = append(r.problems, convert.Problem{
 			Object: ref, Field: "metadata.name", Source: here, Message: "the object has no name: left out",
@@ -211,7 +211,7 @@ func (r *reader) claim(d document, ref convert.Ref) bool {
 	if first, ok := r.places[ref]; ok {
 		r.problems = append(r.problems, convert.Problem{
 			Object: ref, Source: here, Refused: ref.Kind == v1alpha1.Kind,
-			Message: fmt.Sprintf("the object is in %s already, and that one counts", place(first.file, first.root.Line)),
+			Message: fmt.Sprintf("the object is in %s already, and that one counts", position(first.file, first.root.Line)),
 		})
 		return false
 	}

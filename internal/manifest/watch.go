@@ -19,9 +19,9 @@ const (
 	// systems and editors that replace files keep some changes from the watcher. Twice a second finds every change
 	// within a second.
 	pollEvery = 500 * time.Millisecond
-	// settle is how long files have to rest before they are read, so that a file is seldom read half written. It ends
-	// after one pollEvery at the latest: someone who keeps writing shall not keep weir from reading.
-	settle = 100 * time.Millisecond
+	// quietPeriod is how long files have to rest before they are read, so that a file is seldom read half written. It ends
+	// after one pollEvery at the latest: files that are written all the time are read all the same.
+	quietPeriod = 100 * time.Millisecond
 )
 
 // Events are what a watch tells. Both functions are called from Watch's own goroutine, one at a time.
@@ -71,7 +71,7 @@ func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <
 	w.reload()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
-	rest := time.NewTimer(settle)
+	rest := time.NewTimer(quietPeriod)
 	defer rest.Stop()
 	var since time.Time // of the first change that is not read yet; zero: none
 	for {
@@ -97,7 +97,7 @@ func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <
 		if since.IsZero() {
 			since = time.Now()
 		}
-		rest.Reset(min(settle, max(0, pollEvery-time.Since(since))))
+		rest.Reset(min(quietPeriod, max(0, pollEvery-time.Since(since))))
 	}
 }
 

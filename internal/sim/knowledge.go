@@ -3,9 +3,10 @@ package sim
 import (
 	"time"
 
-	"github.com/weir-lb/weir/internal/core/aim"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
@@ -60,7 +61,8 @@ func (s *Simulation) survey() bool {
 	p := plan.Compute(input)
 	k.plan = &p
 	l := lesson{seats: make(map[seat]*aimed)}
-	options := aim.Options{
+	query := route.Query{
+		Service: &service, Endpoints: p.Endpoints, Port: s.port.Port,
 		Costs: snapshot.Costs, Regions: snapshot.Regions(), Settings: s.options.Strategy.Settings,
 		KeepsHome: s.options.Strategy.KeepsHome, Mode: service.Mode,
 	}
@@ -69,8 +71,8 @@ func (s *Simulation) survey() bool {
 		if l.seats[at] != nil {
 			continue
 		}
-		a := aim.Targets(&service, p.Endpoints, s.port.Port, aim.Client{Node: at.node, Zone: at.zone}, options)
-		l.seats[at] = &aimed{targets: a.Targets, checks: -1}
+		query.Client = policy.Client{Node: at.node, Zone: at.zone}
+		l.seats[at] = &aimed{targets: route.Select(query).Endpoints, checks: -1}
 	}
 	k.all = append(k.all, l)
 	return true

@@ -60,14 +60,16 @@ func newGroup(key GroupKey, members []int, endpoints []Endpoint) Group {
 
 // compare orders keys by home, tier, zone and cluster.
 func (k GroupKey) compare(o GroupKey) int {
-	rank := func(k GroupKey) int {
-		if k.Home {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(rank(k), rank(o)), cmp.Compare(k.Tier, o.Tier),
+	return cmp.Or(cmp.Compare(k.rank(), o.rank()), cmp.Compare(k.Tier, o.Tier),
 		strings.Compare(string(k.Zone), string(o.Zone)), strings.Compare(k.Cluster, o.Cluster))
+}
+
+// rank puts home before all others.
+func (k GroupKey) rank() int {
+	if k.Home {
+		return 0
+	}
+	return 1
 }
 
 // arrange puts groups in order.

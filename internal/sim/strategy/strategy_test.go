@@ -12,10 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-lb/weir/internal/core/aim"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim/strategy"
 )
@@ -79,10 +80,10 @@ func aimed(t *testing.T, c *strategy.Strategy, text string) []pick.Target {
 	svc := *s.Services[0]
 	svc.Mode = c.Mode
 	p := plan.Compute(plan.InputOf(&s, plan.SurveyNodes(s.Nodes), &svc, topology.IPv4))
-	found := aim.Targets(&svc, p.Endpoints, svc.Ports[0], aim.Client{Zone: "a"}, aim.Options{
+	return route.Select(route.Query{
+		Service: &svc, Endpoints: p.Endpoints, Port: svc.Ports[0], Client: policy.Client{Zone: "a"},
 		KeepsHome: c.KeepsHome, Mode: c.Mode, Regions: s.Regions(),
-	})
-	return found.Targets
+	}).Endpoints
 }
 
 func TestHomeIsWhatTheContenderTakesForIt(t *testing.T) {

@@ -74,8 +74,8 @@ func (e *endpoint) answers(f http.HandlerFunc) { e.answer.Store(&f) }
 // behaves goes back to answering with the zone's name.
 func (e *endpoint) behaves() { e.answer.Store(nil) }
 
-// town is a cluster of three zones with a node in each, one service and real endpoints.
-type town struct {
+// cluster is a cluster of three zones with a node in each, one service and real endpoints.
+type cluster struct {
 	t         *testing.T
 	mode      topology.Mode
 	endpoints []*endpoint
@@ -86,10 +86,10 @@ type town struct {
 	extra     func(*topology.Service)
 }
 
-// newTown makes perZone endpoints in each of the zones a, b and c.
-func newTown(t *testing.T, mode topology.Mode, perZone int) *town {
+// newCluster makes perZone endpoints in each of the zones a, b and c.
+func newCluster(t *testing.T, mode topology.Mode, perZone int) *cluster {
 	t.Helper()
-	w := &town{t: t, mode: mode, serviceIP: netip.MustParseAddr("127.77.0.1"), port: freePort(t, "127.77.0.1")}
+	w := &cluster{t: t, mode: mode, serviceIP: netip.MustParseAddr("127.77.0.1"), port: freePort(t, "127.77.0.1")}
 	w.policies = latest.New[*policy.Set](nil)
 	for i, z := range []topology.Zone{"a", "b", "c"} {
 		for j := range perZone {
@@ -101,7 +101,7 @@ func newTown(t *testing.T, mode topology.Mode, perZone int) *town {
 }
 
 // snapshot describes the cluster with these endpoints.
-func (w *town) snapshot(endpoints ...*endpoint) topology.Snapshot {
+func (w *cluster) snapshot(endpoints ...*endpoint) topology.Snapshot {
 	var nodes []topology.Node
 	for _, z := range []topology.Zone{"a", "b", "c"} {
 		nodes = append(nodes, topology.Node{Name: "node-" + string(z), Zone: z, CPU: 4000, Ready: true})
@@ -128,7 +128,7 @@ func (w *town) snapshot(endpoints ...*endpoint) topology.Snapshot {
 }
 
 // in gives the endpoints of a zone.
-func (w *town) in(z topology.Zone) []*endpoint {
+func (w *cluster) in(z topology.Zone) []*endpoint {
 	var here []*endpoint
 	for _, e := range w.endpoints {
 		if e.zone == z {
@@ -139,7 +139,7 @@ func (w *town) in(z topology.Zone) []*endpoint {
 }
 
 // outsideA gives all endpoints but those of zone a.
-func (w *town) outsideA() []*endpoint {
+func (w *cluster) outsideA() []*endpoint {
 	var rest []*endpoint
 	for _, e := range w.endpoints {
 		if e.zone != "a" {
@@ -161,7 +161,7 @@ type running struct {
 }
 
 // start runs an agent for the length of the test and waits until it serves.
-func (w *town) start(config agent.Config) *running {
+func (w *cluster) start(config agent.Config) *running {
 	w.t.Helper()
 	r := w.begin(config)
 	await(w.t, r.Ready(), "the agent to be ready")
@@ -169,7 +169,7 @@ func (w *town) start(config agent.Config) *running {
 }
 
 // begin runs an agent without waiting.
-func (w *town) begin(config agent.Config) *running {
+func (w *cluster) begin(config agent.Config) *running {
 	w.t.Helper()
 	r := &running{t: w.t, registry: prometheus.NewRegistry(), log: &syncBuffer{}}
 	var err error

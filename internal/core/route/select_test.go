@@ -1,4 +1,4 @@
-package aim_test
+package route_test
 
 import (
 	"cmp"
@@ -10,15 +10,19 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
-	"github.com/weir-lb/weir/internal/core/aim"
-	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// words puts targets into words: a zone and its part, in the order of the targets, each once.
-func words(targets []pick.Target) string {
+// queryOf asks for what a client in zone a may use of a service of one family and port.
+func queryOf(svc *topology.Service) route.Query {
+	return route.Query{Service: svc, Endpoints: svc.Endpoints, Port: svc.Ports[0], Client: policy.Client{Zone: "a"}}
+}
+
+// words puts endpoints into words: a zone and its part, in their order, each once.
+func words(targets []route.Endpoint) string {
 	var all []string
 	for i := range targets {
 		t := &targets[i]
@@ -54,7 +58,7 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 	type zones = []topology.Zone
 	for name, c := range map[string]struct {
 		service string
-		options aim.Options
+		query   route.Query
 		rules   []policy.Rule
 		want    string
 	}{
@@ -71,7 +75,7 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 			service: "endpoints a:1>a b:1", want: "a home, b home $1",
 		},
 		"no policy, Static: nothing would take what the zone lacks": {
-			service: "endpoints a:1 b:1", options: aim.Options{KeepsHome: true}, want: "a home, b home $1",
+			service: "endpoints a:1 b:1", query: route.Query{KeepsHome: true}, want: "a home, b home $1",
 		},
 		"no policy, lent by hints: the lent one waits": {
 			service: "endpoints a:1>a b:1>a b:1>b", want: "a home, b tier 0 $1, b tier 0 $1",
@@ -145,24 +149,25 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 				t.Fatal(err)
 			}
 			svc := s.Services[0]
-			client := policy.Client{Node: "a-1", Zone: "a"}
-			c.options.Mode = cmp.Or(svc.Mode, topology.ModeBalanced)
-			c.options.Regions = s.Regions()
+			q := c.query
+			q.Service, q.Endpoints, q.Port = svc, svc.Endpoints, svc.Ports[0]
+			q.Client = policy.Client{Node: "a-1", Zone: "a"}
+			q.Mode, q.Regions = cmp.Or(svc.Mode, topology.ModeBalanced), s.Regions()
 			if c.rules != nil {
-				c.options.Policies = policy.NewSet(policy.Set{Rules: c.rules})
-				settings := c.options.Policies.Resolve(client, policy.Destination{Service: svc.ServiceName, Port: svc.Ports[0]})
-				c.options.Settings = &settings
+				q.Policies = policy.NewSet(policy.Set{Rules: c.rules})
+				settings := q.Policies.Resolve(q.Client, policy.Destination{Service: svc.ServiceName, Port: svc.Ports[0]})
+				q.Settings = &settings
 			}
-			got := aim.Targets(svc, svc.Endpoints, svc.Ports[0], aim.Client{Node: "a-1", Zone: "a", Policy: client}, c.options)
-			if d := diff.Diff(c.want, words(got.Targets)); d != "" {
+			got := route.Select(q)
+			if d := diff.Diff(c.want, words(got.Endpoints)); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 		})
 	}
 }
 
-// world reads a world of one service.
-func world(t *testing.T, text string) (topology.Snapshot, *topology.Service) {
+// parse reads a snapshot of one service.
+func parse(t *testing.T, text string) (topology.Snapshot, *topology.Service) {
 	t.Helper()
 	s, err := topology.ParseSnapshot(text)
 	if err != nil {
@@ -185,15 +190,15 @@ func TestWhatTheConsumerRulesGiveIsToldWithItsReasons(t *testing.T) {
 		"nobody at all":  {"a:1!", 0, reason.NoEndpoints, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, svc := world(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints "+c.endpoints)
-			got := aim.Targets(svc, svc.Endpoints, svc.Ports[0], aim.Client{Zone: "a"}, aim.Options{})
+			_, svc := parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints "+c.endpoints)
+			got := route.Select(queryOf(svc))
 			if len(got.Chosen) != c.chosen || !slices.IsSortedFunc(got.Chosen, netip.AddrPort.Compare) {
 				t.Errorf("chosen %v, want %d of them, sorted", got.Chosen, c.chosen)
 			}
 			if got.Choice.Code != c.choice || got.Home.Code != c.home {
 				t.Errorf("reasons %q and %q, want %q and %q", got.Choice.Code, got.Home.Code, c.choice, c.home)
 			}
-			if got.Targets == nil {
+			if got.Endpoints == nil {
 				t.Error("targets are nil")
 			}
 		})
@@ -201,30 +206,39 @@ func TestWhatTheConsumerRulesGiveIsToldWithItsReasons(t *testing.T) {
 }
 
 func TestCostsGoByRegionsAndClusters(t *testing.T) {
-	s, svc := world(t, "nodes eu/a:4 eu/b:4 us/c:4; service web ip=10.9.0.1; endpoints a:1 b:1 c:1 a:1{cluster=far}")
+	s, svc := parse(t, "nodes eu/a:4 eu/b:4 us/c:4; service web ip=10.9.0.1; endpoints a:1 b:1 c:1 a:1{cluster=far}")
 	costs := topology.Costs{SameRegion: 1, OtherRegion: 3, OtherCluster: 7}
-	got := aim.Targets(svc, svc.Endpoints, svc.Ports[0], aim.Client{Zone: "a"}, aim.Options{Costs: costs, Regions: s.Regions()})
-	if d := diff.Diff("a home, b tier 0 $1, c tier 0 $3, a tier 0 $7", words(got.Targets)); d != "" {
+	q := queryOf(svc)
+	q.Costs, q.Regions = costs, s.Regions()
+	got := route.Select(q)
+	if d := diff.Diff("a home, b tier 0 $1, c tier 0 $3, a tier 0 $7", words(got.Endpoints)); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
-func TestEveryTargetIsIdentifiedOnceAndBeforePoliciesExcludeIt(t *testing.T) {
-	_, svc := world(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:1 b:1 b:1! c:1")
-	settings := policy.NewSet(policy.Set{Rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}})}).
-		Resolve(policy.Client{Zone: "a"}, policy.Destination{Service: svc.ServiceName, Port: svc.Ports[0]})
-	var asked []topology.Zone
-	got := aim.Targets(svc, svc.Endpoints, svc.Ports[0], aim.Client{Zone: "a"}, aim.Options{
-		Settings: &settings,
-		Identify: func(t *pick.Target, e *topology.Endpoint) {
-			t.Weight = 5
-			asked = append(asked, e.Zone)
-		},
-	})
-	if want := []topology.Zone{"a", "b", "c"}; !slices.Equal(asked, want) {
-		t.Errorf("asked about %v, want %v", asked, want)
+func TestWeightsThatAreRefusedAreToldOfWhateverPoliciesExclude(t *testing.T) {
+	_, svc := parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:1 b:1 b:1! c:1")
+	var pods []policy.Pod
+	for i, weight := range []string{"5", "0", "none", "1001"} {
+		name := fmt.Sprint("p", i)
+		svc.Endpoints[i].Pod = "default/" + name
+		pods = append(pods, policy.Pod{Namespace: "default", Name: name, Annotations: policy.Labels{"weir.dev/weight": weight}})
 	}
-	if len(got.Targets) != 1 || got.Targets[0].Weight != 5 {
-		t.Errorf("targets %+v, want the one at home with its weight", got.Targets)
+	q := queryOf(svc)
+	q.Policies = policy.NewSet(policy.Set{
+		Pods: pods, Rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
+	})
+	settings := q.Policies.Resolve(q.Client, policy.Destination{Service: svc.ServiceName, Port: svc.Ports[0]})
+	q.Settings = &settings
+	got := route.Select(q)
+	if len(got.Endpoints) != 1 || got.Endpoints[0].Weight != 5 {
+		t.Errorf("endpoints %+v, want the one at home with its weight", got.Endpoints)
+	}
+	var refused []string
+	for _, r := range got.Refused {
+		refused = append(refused, strings.Join(r.Objects, " "))
+	}
+	if d := diff.Diff([]string{"default/p1 0", "default/p3 1001"}, refused); d != "" { // p2 is not ready
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }

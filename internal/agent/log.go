@@ -13,55 +13,54 @@ import (
 // the page /pools has all of them.
 const named = 8
 
-// journal is what the log was told about a pool.
-type journal struct {
+// logged is what the log was told about a pool.
+type logged struct {
 	brief  pick.Brief
 	pauses map[netip.AddrPort]int64 // of each endpoint
 }
 
-// tell writes to the log what the last tick of p changed: its state, and endpoints that were put out of use. Both are
+// tell writes to the log what the last tick of a pool changed: its state, and endpoints that were put out of use. Both are
 // rare, however many requests there are: the law dwells in a state, and the pauses of an endpoint grow.
-func (r *running) tell(p *pool) {
-	brief := p.pool.Brief()
-	before := p.journal.brief
+func (p *l7Plane) tell(pool *pool) {
+	brief, before := pool.Brief(), pool.logged.brief
 	if brief == before {
 		return
 	}
-	p.journal.brief = brief
-	status := p.pool.Status()
-	logger := r.agent.logger.With("service", p.wanted.key.service, "port", p.wanted.key.port, "family", p.wanted.key.family)
-	if p.wanted.key.class != "" {
-		logger = logger.With("class", p.wanted.key.class)
+	pool.logged.brief = brief
+	status, key := pool.Status(), pool.entry.Key
+	logger := p.logger.With("service", key.Service.String(), "port", key.Port, "family", key.Family.String())
+	if key.Class != "" {
+		logger = logger.With("class", key.Class)
 	}
 	if brief.State != before.State {
-		logger.Log(context.Background(), levelOf(brief.State), "pool changed its state", "state", brief.State,
-			"before", before.State, "code", status.Reason.Code, "reason", status.Reason.String())
+		logger.Log(context.Background(), levelOf(brief.State), "pool changed its state", "state", brief.State.String(),
+			"before", before.State.String(), "code", status.Reason.Code, "reason", status.Reason.String())
 	}
 	if brief.Ejections == before.Ejections {
 		return
 	}
-	if out := p.journal.paused(&status); len(out) > 0 {
+	if out := pool.logged.paused(&status); len(out) > 0 {
 		logger.Warn("endpoints that keep failing are out of use for a while", "endpoints", out[:min(len(out), named)],
 			"count", len(out), "of", len(status.Endpoints))
 	}
 }
 
 // paused lists the endpoints whose pauses have become more since it was last asked.
-func (j *journal) paused(s *pick.Status) []netip.AddrPort {
+func (l *logged) paused(s *pick.Status) []netip.AddrPort {
 	var more []netip.AddrPort
 	now := make(map[netip.AddrPort]int64, len(s.Endpoints))
 	for i := range s.Endpoints {
 		e := &s.Endpoints[i]
 		now[e.Addr] = e.Ejections
-		if e.Ejections > j.pauses[e.Addr] {
+		if e.Ejections > l.pauses[e.Addr] {
 			more = append(more, e.Addr)
 		}
 	}
-	j.pauses = now
+	l.pauses = now
 	return more
 }
 
-// levelOf is Warn for what an operator should look at: a zone that is lost, or that nobody can help.
+// levelOf is Warn for what an operator should look at: a zone that is lost, or that no other zone can help.
 func levelOf(s overflow.State) slog.Level {
 	switch s {
 	case overflow.Crisis, overflow.Evacuated, overflow.NoHelp:

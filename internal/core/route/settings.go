@@ -1,0 +1,73 @@
+package route
+
+import (
+	"cmp"
+	"hash/fnv"
+
+	"github.com/weir-lb/weir/internal/core/overflow"
+	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
+
+// Defaults hold where neither a policy nor a service says anything.
+type Defaults struct {
+	Mode      topology.Mode
+	Algorithm policy.Algorithm // or one that only a data plane knows
+	Strategy  string           // one of overflow.Names
+}
+
+// Settings are how requests of an entry are to be treated.
+type Settings struct {
+	Policy    *policy.Settings // what policies say; never nil, immutable, and shared by many entries
+	Algorithm policy.Algorithm // of the policies, else of the Defaults
+	Overflow  Overflow
+	Rotate    uint64 // the client's, for Groups
+}
+
+// Overflow is how load moves between an entry's groups.
+type Overflow struct {
+	Strategy string // one of overflow.Names, or OverflowDisabled
+	overflow.Config
+}
+
+// OverflowDisabled is a strategy that moves traffic only where health fails.
+const OverflowDisabled = "Disabled"
+
+// New makes the strategy of one pool. Errors: a strategy that does not exist or cannot be had so; a Table has none.
+func (o Overflow) New() (overflow.Strategy, error) {
+	if o.Strategy != OverflowDisabled {
+		return overflow.New(o.Strategy, o.Config)
+	}
+	static, err := overflow.New("Static", o.Config)
+	if err != nil {
+		return nil, err
+	}
+	return overflow.Unconfined(static), nil
+}
+
+// KeepsHome tells whether load never moves what hints have placed.
+func (o Overflow) KeepsHome() bool { return overflow.KeepsHome(o.Strategy) }
+
+// overflowOf gives what a policy says of overflow before what the service says, and both before the default strategy.
+func overflowOf(own topology.OverflowSettings, s *policy.Settings, strategy string) Overflow {
+	o := Overflow{Strategy: cmp.Or(own.Strategy, strategy)}
+	o.Prefer, o.Shed = overflow.Prefer(own.Prefer), own.Shed
+	switch s.Locality.Overflow {
+	case policy.OverflowLoadBand:
+		o.Strategy, o.Low, o.High = "Hazl", s.Locality.LoadBand.Low, s.Locality.LoadBand.High
+	case policy.OverflowDisabled:
+		o.Strategy = OverflowDisabled
+	case policy.OverflowAdaptive:
+		o.Strategy = "Weir"
+	default: // no policy says anything
+	}
+	return o
+}
+
+// Rotate is a number that differs between clients of different nodes, so that they do not all spill to the same one of
+// equally dear zones.
+func Rotate(c policy.Client) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(cmp.Or(c.Node, string(c.Zone))))
+	return h.Sum64()
+}
