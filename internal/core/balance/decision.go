@@ -44,7 +44,6 @@ type Group struct {
 
 // Endpoint is an endpoint and how it stands.
 type Endpoint struct {
-	route.Endpoint
 	health.Record // Out, Until when, and the Ejections so far
 
 	Group    int // index into Decision.Groups
@@ -61,6 +60,8 @@ type Endpoint struct {
 	row      int // failures in a row, by the counts
 	recent   slowdown
 	interval health.Tally // since outliers were last compared
+
+	route.Endpoint
 }
 
 // Standing is how an endpoint is treated.

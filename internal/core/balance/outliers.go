@@ -27,8 +27,8 @@ func (l *Loop) detect(now time.Duration, in *Counters) {
 	l.compare(now)
 	for i := range endpoints {
 		e := &endpoints[i]
-		if by := l.fails(e, &in.Endpoints[i], all); by != health.NotOut {
-			l.eject(e, now, by)
+		if e.Standing == Serving && !e.Out {
+			l.eject(e, now, l.fails(e, &in.Endpoints[i], all))
 		}
 		l.reconcile(e, now)
 	}
@@ -43,7 +43,7 @@ func (e *Endpoint) read(now time.Duration, c *EndpointCounters) {
 		return
 	}
 	good, failed := c.OK+c.LateOK, c.Failed+c.LateFailed
-	e.row += int(failed)
+	e.row = min(e.row+int(failed), health.MaxStreak)
 	if good > 0 {
 		e.row = 0
 	}
@@ -59,13 +59,10 @@ func (e *Endpoint) read(now time.Duration, c *EndpointCounters) {
 // fails tells by whose rules, if any, a serving endpoint is to sit out. A data plane that detects outliers has judged rows
 // of failures itself.
 func (l *Loop) fails(e *Endpoint, c *EndpointCounters, all health.Tally) health.Cause {
-	if e.Standing != Serving || e.Out {
-		return health.NotOut
-	}
 	if c.Standing == Unknown {
 		row := c.Streaks
 		if row == (health.Streaks{}) {
-			row.Any = e.row
+			row.Any = uint16(e.row) //nolint:gosec // 16 bits.
 		}
 		if by := l.rules.Trips(row); by != health.NotOut {
 			return by
@@ -98,9 +95,9 @@ func (l *Loop) compare(now time.Duration) {
 	}
 }
 
-// eject makes a serving endpoint sit out, if the others can do without it.
+// eject makes a serving endpoint sit out by these rules, if any, and if the others can do without it.
 func (l *Loop) eject(e *Endpoint, now time.Duration, by health.Cause) {
-	if e.Standing == Serving && l.out < l.decision.Allowed {
+	if by != health.NotOut && e.Standing == Serving && l.out < l.decision.Allowed {
 		e.Standing, e.outAt, e.Cause = Out, now, by
 		l.out++
 	}

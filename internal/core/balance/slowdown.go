@@ -11,6 +11,9 @@ const (
 	// endpoint that is avoided be tried again within seconds.
 	slowdownPrior = 2.0
 	slowdownTau   = 2.0 // seconds
+	// forgotten is a number of samples that changes no sum with the prior. Decaying further would end in numbers so small
+	// that processors are slow with them.
+	forgotten = 1e-30
 )
 
 // slowdown is an endpoint's recent latency in multiples of the reference.
@@ -41,10 +44,15 @@ func (l *Loop) observe(now time.Duration, in *Counters) {
 
 // add takes what was counted, with the fraction of the old that is kept.
 func (s *slowdown) add(c *EndpointCounters, ref *reference, keep float64) {
+	bad := c.Failed + c.LateOK + c.LateFailed
+	if c.OK+bad == 0 && s.samples < forgotten {
+		*s = slowdown{}
+		return
+	}
 	s.samples, s.sum = s.samples*keep, s.sum*keep
-	if bad := float64(c.Failed + c.LateOK + c.LateFailed); c.OK > 0 || bad > 0 {
-		s.samples += float64(c.OK) + bad
-		s.sum += ref.slowdowns(c.Latency, c.OK) + bad*ref.cap
+	if c.OK+bad > 0 {
+		s.samples += float64(c.OK) + float64(bad)
+		s.sum += ref.slowdowns(c.Latency, c.OK) + float64(bad)*ref.cap
 	}
 }
 

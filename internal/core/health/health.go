@@ -85,7 +85,7 @@ func (c Config) Trips(s Streaks) Cause {
 	switch {
 	case c.Outliers != nil && c.Outliers.trips(s):
 		return ByPolicy
-	case c.Failures > 0 && s.Any >= c.Failures:
+	case c.Failures > 0 && int(s.Any) >= c.Failures:
 		return ByRules
 	default:
 		return NotOut
@@ -123,10 +123,10 @@ const MaxStreak = 1<<16 - 1
 // Streaks are failures in a row: of any kind, and counted by kind. One of a kind that a count is not about ends that
 // row, as a good answer does.
 type Streaks struct {
-	Any     int
-	Server  int // 5xx, and what never was answered
-	Gateway int // 502, 503, 504, and what never was answered
-	Local   int // never answered: refused, reset or timed out
+	Any     uint16
+	Server  uint16 // 5xx, and what never was answered
+	Gateway uint16 // 502, 503, 504, and what never was answered
+	Local   uint16 // never answered: refused, reset or timed out
 }
 
 // Cause is whose rules make an endpoint sit out. They differ in how long the pause is.

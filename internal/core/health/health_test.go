@@ -94,7 +94,7 @@ func TestNoMoreThanASetShareSitsOut(t *testing.T) {
 func TestFiveInARowTrip(t *testing.T) {
 	c := health.Config{}.WithDefaults()
 	for row, want := range map[int]health.Cause{4: health.NotOut, 5: health.ByRules, 6: health.ByRules} {
-		if got := c.Trips(health.Streaks{Any: row}); got != want {
+		if got := c.Trips(health.Streaks{Any: uint16(row)}); got != want {
 			t.Errorf("%d in a row: %v, want %v", row, got, want)
 		}
 	}

@@ -63,7 +63,7 @@ func (o *Outliers) withDefaults() *Outliers {
 }
 
 func (o *Outliers) trips(s Streaks) bool {
-	reached := func(row, limit int) bool { return limit > 0 && row >= limit }
+	reached := func(row uint16, limit int) bool { return limit > 0 && int(row) >= limit }
 	return reached(s.Server, o.ServerErrors) || reached(s.Gateway, o.GatewayErrors) || reached(s.Local, o.LocalErrors)
 }
 

@@ -83,6 +83,9 @@ func (e *endpoint) remove() {
 // follow makes the endpoint stand as the loop decided, unless requests changed its standing since the loop was told: then
 // the loop learns of that with the next step.
 func (e *endpoint) follow(to *balance.Endpoint, told balance.Standing, now time.Duration) {
+	if to.Standing == told && !to.Restored {
+		return
+	}
 	if to.Restored {
 		e.restore()
 		e.streaks.Store(0)
@@ -90,11 +93,10 @@ func (e *endpoint) follow(to *balance.Endpoint, told balance.Standing, now time.
 	if to.Standing == told {
 		return
 	}
-	switch uint32(to.Standing) {
-	case out:
+	if to.Standing == balance.Out || to.Standing == balance.Due {
 		e.eject(now, to.Cause)
-	case due:
-		e.eject(now, to.Cause)
+	}
+	if to.Standing == balance.Due {
 		e.standing.CompareAndSwap(out, due)
 	}
 }

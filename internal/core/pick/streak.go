@@ -22,6 +22,6 @@ func lengthen(rows uint64, o Outcome) uint64 {
 
 // streaks takes the rows apart.
 func streaks(rows uint64) health.Streaks {
-	row := func(i uint) int { return int(rows >> (i * streakBits) & health.MaxStreak) } //nolint:gosec // 16 bits.
+	row := func(i uint) uint16 { return uint16(rows >> (i * streakBits)) } //nolint:gosec // 16 bits.
 	return health.Streaks{Any: row(0), Server: row(1), Gateway: row(2), Local: row(3)}
 }

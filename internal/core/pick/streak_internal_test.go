@@ -13,8 +13,8 @@ import (
 func TestRowsOfFailuresAgreeWithTheirTwin(t *testing.T) {
 	random := rand.New(rand.NewPCG(91, 92))
 	kinds := []Outcome{Failure, ServerError, GatewayError, LocalError}
-	row := func(history []Outcome, counts ...Outcome) int { // from the end, as long as all are of these kinds
-		n := 0
+	row := func(history []Outcome, counts ...Outcome) uint16 { // from the end, as long as all are of these kinds
+		n := uint16(0)
 		for _, o := range slices.Backward(history) {
 			if !slices.Contains(counts, o) {
 				break
@@ -36,7 +36,7 @@ func TestRowsOfFailuresAgreeWithTheirTwin(t *testing.T) {
 			rows = lengthen(rows, o)
 		}
 		want := health.Streaks{
-			Any: len(history), Server: row(history, ServerError, GatewayError, LocalError),
+			Any: uint16(len(history)), Server: row(history, ServerError, GatewayError, LocalError),
 			Gateway: row(history, GatewayError, LocalError), Local: row(history, LocalError),
 		}
 		if diff := cmp.Diff(want, streaks(rows)); diff != "" {
