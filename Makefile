@@ -76,8 +76,9 @@ namespaces:
 	  { echo "the tests need the programs nft and ip: install them with your system's package manager" >&2; exit 1; }
 
 # The tests on a real control plane. Needs root; builds the control plane, and installs nft and ip on Debian. E2EFLAGS='-run X'
-# chooses.
+# chooses. helm, which some tests run, is built before they start.
 e2e: namespaces build kube
+	@$(HELM) version >/dev/null
 	KUBE_BIN=$$(test/kube/programs/build.sh) WEIR_BIN=$(CURDIR)/bin/weir $(GO) test -tags e2e -count=1 -parallel 4 -timeout 40m -v $(E2EFLAGS) ./test/kube/
 
 # Is the simulator right? Standard scenarios on real sockets beside what it says of them: a table, in about eight minutes
