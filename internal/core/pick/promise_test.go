@@ -158,3 +158,27 @@ func TestWhatIsAppliedHoldsForTheNextRequest(t *testing.T) {
 	l.most(t, "zone-b", applied, seconds(10))
 	l.none(t, "zone-a", applied, seconds(10))
 }
+
+// Three percent are more than seven standard deviations where chance decides.
+func TestFixedWeightsAreFollowedUnderTheLawWithinThreePercent(t *testing.T) {
+	const requests = 5500
+	for _, algorithm := range []pick.Algorithm{pick.RoundRobin, pick.LeastRequest, pick.Random} {
+		law, err := overflow.New("Weir", overflow.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := targets(9)
+		for i := range list {
+			list[i].Home = list[i].Zone != "zone-a"
+			list[i].Affinity = string(list[i].Zone)
+			list[i].AffinityWeight = map[topology.Zone]uint32{"zone-b": 1, "zone-c": 10}[list[i].Zone]
+		}
+		l := newTimeline(law, list)
+		l.pool.Configure(0, pick.Config{Algorithm: algorithm})
+		l.run(requests * requestEvery)
+		b, c := len(l.sent["zone-b"]), len(l.sent["zone-c"])
+		if share := float64(c) / requests; share < 10.0/11-0.03 || share > 10.0/11+0.03 || b+c != requests {
+			t.Errorf("%s: %d requests to zone-b and %d to zone-c of %d, want 1 of 11 and 10 of 11", algorithm, b, c, requests)
+		}
+	}
+}
