@@ -1,4 +1,4 @@
-# Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale. Tools are
+# Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale, mutations. Tools are
 # pinned in tools.mod (helm in tools-helm.mod and controller-gen in tools-crd.mod, because their needs would change those of the others) and built by the go
 # command; the programs that tests run (curl, wrk, chromium, nft, ip) and promtool come from the system's packages. STATIC is how weir,
 # the tools and the control plane are built, and what vet is told, so that all share what is compiled.
@@ -15,10 +15,11 @@ PKG      ?= ./...
 PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
 LIVE     := /(internal/(agent|demo|l7)|test/e2e|cmd/weir)$$
 SINGLE   := /(internal/(core/(aim|hash|health|overflow|plan|policy|reason|topology)|sim(/[a-z]+)?|web/charts)|test/scenarios)$$
+MUTATION ?=
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces kube e2e scale proof generate deploy-check check-metrics
+.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces kube e2e scale proof mutations generate deploy-check check-metrics
 
 # bin/weir, static.
 build:
@@ -85,6 +86,11 @@ e2e: namespaces build kube
 # on a machine with nothing else to do. Not part of test. PROOF=a,b chooses scenarios.
 proof: build
 	@bin/weir demo --scenario $(PROOF) --output markdown
+
+# Do tests notice? Breaks one promise at a time and runs the test that has to fail. Not part of CI. MUTATION='drain trial'
+# chooses.
+mutations:
+	@test/mutations/run $(MUTATION)
 
 # A cluster of 5,000 nodes, 10,000 services and 150,000 endpoints; prints what was measured. Takes about ten minutes.
 scale: build kube

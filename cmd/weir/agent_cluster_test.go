@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -105,7 +106,9 @@ func TestAnAgentFollowsTheHintsAndTheNodesOfACluster(t *testing.T) {
 	w.write(t, folder)
 	c.apply(t, folder)
 	c.Set(moved)
-	patience.Until(t, "new hints are followed", func() bool { return s.answers(t, "b") })
+	follows := func() bool { return s.answers(t, "b") }
+	patience.Within(t, time.Second, "new hints are followed", follows)
+	patience.Stays(t, time.Second, "new hints are followed", follows)
 	_, plans := get(t, s.admin+"/plans")
 	if !strings.Contains(plans, `"forZones"`) || !strings.Contains(plans, `"zones": []`) {
 		t.Errorf("want the hints that are there and no shares of zones, got %s", plans)
@@ -119,9 +122,10 @@ func TestAnAgentOutlivesTheAPIServer(t *testing.T) {
 	s := launchAgent(t, w, c.flags(t, "--log-format", "json")...)
 	c.Go()
 	patience.Until(t, "the log tells of the outage", func() bool { return strings.Contains(s.log.String(), "the last state stays") })
-	if status, _ := get(t, s.admin+"/readyz"); status != http.StatusOK || !s.answers(t, "c") {
-		t.Error("the last state is not served")
-	}
+	patience.Stays(t, time.Second, "the last state is served", func() bool {
+		status, _ := get(t, s.admin+"/readyz")
+		return status == http.StatusOK && s.answers(t, "c")
+	})
 	w.hints = []string{"zone-a", "zone-b", "zone-c"}
 	w.write(t, folder)
 	c.apply(t, folder)

@@ -67,6 +67,11 @@ func TestAZoneThatFailsSpillsAndIsTakenBack(t *testing.T) {
 	before := hits(w.outsideA())
 	patience.Until(t, "other zones answer", func() bool { return hits(w.outsideA()) > before+200 })
 	patience.Until(t, "the pool says so", func() bool { return r.pool(t).State != "calm" })
+	patience.Stays(t, someTicks, "the zone that fails is spared", func() bool {
+		was, rest := hits(w.in("a")), hits(w.outsideA())
+		patience.Until(t, "many requests are answered", func() bool { return hits(w.outsideA()) > rest+100 })
+		return r.pool(t).State != "calm" && hits(w.in("a")) < was+50
+	})
 
 	for _, e := range w.in("a") {
 		e.behaves()
@@ -168,9 +173,7 @@ func TestAChangeOfHintsIsFollowedWithinASecond(t *testing.T) {
 		}
 	}
 	w.snapshots.Store(w.snapshot(w.endpoints...))
-	if took := r.until("b"); took > time.Second {
-		t.Errorf("the change took %v", took)
-	}
+	r.follows("b")
 }
 
 func TestARemovedEndpointFinishesWhatItHas(t *testing.T) {
@@ -195,10 +198,11 @@ func TestARemovedEndpointFinishesWhatItHas(t *testing.T) {
 	await(t, entered, "the request to be in flight")
 
 	w.snapshots.Store(w.snapshot(w.outsideA()...))
-	patience.Until(t, "the endpoint is out of the pool", func() bool { return len(r.pool(t).Endpoints) == 2 })
-	if counts := r.zones(20); counts["b"]+counts["c"] != 20 {
-		t.Errorf("after the removal %v answered, want b and c", counts)
-	}
+	patience.Within(t, time.Second, "the endpoint is out of the pool", func() bool { return len(r.pool(t).Endpoints) == 2 })
+	patience.Stays(t, someTicks, "only b and c answer", func() bool {
+		counts := r.zones(5)
+		return counts["b"]+counts["c"] == 5
+	})
 	close(release)
 	if got := <-answered; got.err != nil || got.status != http.StatusOK || got.body != "a, late" {
 		t.Errorf("the request in flight got %+v", got)
@@ -213,7 +217,7 @@ func TestARemovedServiceIsDrainedAndItsAddressFreed(t *testing.T) {
 	empty.Services = nil
 	w.snapshots.Store(empty)
 	addr := netip.AddrPortFrom(w.serviceIP, w.port).String()
-	patience.Until(t, "the address is free", func() bool {
+	patience.Within(t, time.Second, "the address is free", func() bool {
 		l, err := net.Listen("tcp", addr) //nolint:noctx // binds at once.
 		if err != nil {
 			return false
@@ -246,6 +250,7 @@ func TestAPortThatCannotBeBoundIsReportedAndTriedAgain(t *testing.T) {
 	}
 	_ = taken.Close()
 	patience.Until(t, "the address is open", func() bool { return len(r.codes()) == 0 })
+	patience.Stays(t, someTicks, "there is no problem", func() bool { return len(r.codes()) == 0 })
 	if got := r.gauge(t, "weir_listeners", "state", "open"); got != 2 {
 		t.Errorf("%v listeners are open, want 2", got)
 	}
@@ -322,9 +327,7 @@ func TestANodeThatGoesAwayKeepsItsZone(t *testing.T) {
 		got := r.codes()
 		return len(got) > 0 && got[0] == reason.NodeGone
 	})
-	if diff := cmp.Diff(map[string]int{"c": 10}, r.zones(10)); diff != "" {
-		t.Errorf("who answered (-want +got)\n%s", diff)
-	}
+	patience.Stays(t, someTicks, "zone c answers alone", func() bool { return r.zones(5)["c"] == 5 })
 }
 
 func TestANodeThatMovesIsServedByItsNewZone(t *testing.T) {
@@ -334,9 +337,7 @@ func TestANodeThatMovesIsServedByItsNewZone(t *testing.T) {
 	s := w.snapshot(w.endpoints...)
 	s.Nodes[0].Zone, s.Nodes[1].Zone = "b", "a"
 	w.snapshots.Store(s)
-	if took := r.until("b"); took > time.Second {
-		t.Errorf("the move took %v", took)
-	}
+	r.follows("b")
 }
 
 func TestAListenerThatIsReplacedLeavesItsAddressAtOnce(t *testing.T) {
@@ -370,7 +371,7 @@ func TestADrainedZoneGetsNothing(t *testing.T) {
 		svc.Overflow.Drains = []topology.Drain{{Zone: "a", Until: time.Now().Add(time.Hour)}}
 	}
 	w.snapshots.Store(w.snapshot(w.endpoints...))
-	patience.Until(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
+	r.spares("a")
 	w.extra = nil
 	w.snapshots.Store(w.snapshot(w.endpoints...))
 	r.until("a")
@@ -388,7 +389,7 @@ func TestAZoneThatIsDrainedFromTheStartGetsNothing(t *testing.T) {
 			}
 			w.snapshots.Store(w.snapshot(w.endpoints...))
 			r := w.start(agent.Config{Node: "node-a"})
-			patience.Until(t, "zone a gets nothing", func() bool { return r.zones(20)["a"] == 0 })
+			r.spares("a")
 		})
 	}
 }

@@ -125,13 +125,16 @@ func TestAClientStaysWithItsEndpointBySource(t *testing.T) {
 	}
 }
 
+// Without overflow, as on a busy machine zones are slow now and then, and what is slow is rightly spared; the pool's tests
+// follow the weights under the law in virtual time.
 func TestFixedWeightsAreFollowedWithinThreePercent(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 2)
+	disabled := policy.OverflowDisabled
 	const requests = 5500 // where chance decides, three percent are seven standard deviations
 	for _, algorithm := range []policy.Algorithm{policy.RoundRobin, policy.LeastRequest, policy.Random} {
 		w.follow(ruleFor("weights", policy.Conf{
 			LoadBalancer: balancer(algorithm),
-			Locality: policy.Locality{Weights: []policy.Weight{
+			Locality: policy.Locality{Overflow: policy.Overflow{Mode: &disabled}, Weights: []policy.Weight{
 				{Key: policy.DefaultZoneKey, Value: "b", Weight: 1}, {Key: policy.DefaultZoneKey, Value: "c", Weight: 10},
 			}},
 		}))

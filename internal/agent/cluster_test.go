@@ -20,11 +20,15 @@ import (
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
+	"github.com/weir-lb/weir/internal/patience"
 )
 
-// limit is how long a test waits for something that has to happen; what is promised within a second has a check of its
-// own. It is far above what a busy machine needs, so that only a hang meets it.
+// limit is how long a test waits for something that has to happen. It is far above what a busy machine needs, so that only
+// a hang meets it.
 const limit = time.Minute
+
+// someTicks is how long what a test waited for has to last at least: in five ticks a pool decides five times.
+const someTicks = 500 * time.Millisecond
 
 // endpoint is a real HTTP server in a fake zone. What it does can be changed while it runs.
 type endpoint struct {
@@ -240,17 +244,25 @@ func (r *running) zones(n int) map[string]int {
 	return counts
 }
 
-// until asks again and again until a zone answers, and gives how long that took.
-func (r *running) until(zone string) time.Duration {
+// until asks again and again until a zone answers.
+func (r *running) until(zone string) {
 	r.t.Helper()
-	started := time.Now()
-	for time.Since(started) < limit {
-		if _, body, err := r.get(); err == nil && body == zone {
-			return time.Since(started)
-		}
-	}
-	r.t.Fatalf("zone %s never answered", zone)
-	return 0
+	patience.Until(r.t, "zone "+zone+" answers", func() bool { return r.zones(1)[zone] == 1 })
+}
+
+// follows asserts that a zone answers within the second that is promised for changes, and that from then on no other does.
+func (r *running) follows(zone string) {
+	r.t.Helper()
+	patience.Within(r.t, time.Second, "zone "+zone+" answers", func() bool { return r.zones(1)[zone] == 1 })
+	patience.Stays(r.t, someTicks, "zone "+zone+" answers alone", func() bool { return r.zones(5)[zone] == 5 })
+}
+
+// spares asserts that a zone gets no more requests within the second that is promised for changes, and none from then on.
+// That a drain takes effect with the next tick is tested in virtual time.
+func (r *running) spares(zone string) {
+	r.t.Helper()
+	patience.Within(r.t, time.Second, "zone "+zone+" gets nothing", func() bool { return r.zones(5)[zone] == 0 })
+	patience.Stays(r.t, someTicks, "zone "+zone+" gets nothing", func() bool { return r.zones(5)[zone] == 0 })
 }
 
 func await(t *testing.T, done <-chan struct{}, what string) {

@@ -37,10 +37,10 @@ func (w *cluster) follow(rules ...policy.Rule) {
 
 func balancer(a policy.Algorithm) *policy.LoadBalancer { return &policy.LoadBalancer{Type: a} }
 
-// applied waits until the agent serves by a policy of this name.
+// applied asserts that the agent serves by a policy of this name within the second that is promised for changes.
 func (r *running) applied(name string) {
 	r.t.Helper()
-	patience.Until(r.t, "policy "+name+" holds", func() bool {
+	patience.Within(r.t, time.Second, "policy "+name+" holds", func() bool {
 		return slices.ContainsFunc(r.Status().Services[0].Ports[0].Policy.Fields, func(f explain.Field) bool {
 			return f.Policy == "LoadBalancingPolicy shop/"+name
 		})
@@ -82,32 +82,37 @@ func TestAPolicyTakesEffectWhileRequestsFlowAndFailsNone(t *testing.T) {
 	defer stop()
 	patience.Until(t, "a normal latency is learned", func() bool { return r.pool(t).Baseline > 0 })
 	asked := hits(w.endpoints)
+	// Nothing may spill: on a busy machine zones are slow now and then.
 	only := func(z topology.Zone) policy.Locality {
-		return policy.Locality{Weights: []policy.Weight{{Key: policy.DefaultZoneKey, Value: string(z), Weight: 1}}}
+		return policy.Locality{
+			Weights:  []policy.Weight{{Key: policy.DefaultZoneKey, Value: string(z), Weight: 1}},
+			Failover: []policy.Failover{{To: policy.FailoverNone}},
+		}
 	}
+	local := policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}
 	for _, step := range []struct {
 		name string
 		conf policy.Conf
 		zone topology.Zone // that answers
 	}{
-		{"round", policy.Conf{LoadBalancer: balancer(policy.RoundRobin)}, "a"},
+		{"round", policy.Conf{LoadBalancer: balancer(policy.RoundRobin), Locality: local}, "a"},
 		{"least", policy.Conf{LoadBalancer: balancer(policy.LeastRequest), Locality: only("b")}, "b"},
 		{"ring", policy.Conf{
 			LoadBalancer: balancer(policy.RingHash), HashPolicies: []policy.HashPolicy{{Type: policy.HashHeader, Name: "x-user"}},
+			Locality: local,
 		}, "a"},
 		{"maglev", policy.Conf{
 			LoadBalancer: balancer(policy.Maglev), HashPolicies: []policy.HashPolicy{{Type: policy.HashSourceIP}}, Locality: only("c"),
 		}, "c"},
-		{"random", policy.Conf{
-			LoadBalancer: balancer(policy.Random), Locality: policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}},
-		}, "a"},
+		{"random", policy.Conf{LoadBalancer: balancer(policy.Random), Locality: local}, "a"},
 	} {
-		began := time.Now()
 		w.follow(ruleFor(step.name, step.conf))
 		before := hits(w.in(step.zone))
-		patience.Until(t, "zone "+string(step.zone)+" answers under "+step.name, func() bool { return hits(w.in(step.zone)) > before+20 })
+		took := patience.Within(t, time.Second, "zone "+string(step.zone)+" answers under "+step.name, func() bool {
+			return hits(w.in(step.zone)) > before+20
+		})
 		r.applied(step.name)
-		t.Logf("%s took %v", step.name, time.Since(began))
+		t.Logf("%s took %v", step.name, took)
 		if pool := r.pool(t); pool.Baseline == 0 || len(pool.Groups) == 0 {
 			t.Errorf("%s: the pool forgot what is normal: %+v", step.name, pool)
 		}
@@ -136,12 +141,10 @@ func TestAPolicyThatGoesLeavesWhatHeldBefore(t *testing.T) {
 		t.Errorf("who answered (-want +got)\n%s", diff)
 	}
 	w.policies.Store(nil)
-	patience.Until(t, "the flag holds", func() bool {
+	patience.Within(t, time.Second, "the flag holds", func() bool {
 		return r.Status().Services[0].Ports[0].Policy.Algorithm == "Random"
 	})
-	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
-		t.Errorf("who answered (-want +got)\n%s", diff)
-	}
+	patience.Stays(t, someTicks, "zone a answers alone", func() bool { return r.zones(5)["a"] == 5 })
 }
 
 func TestFailoverGoesWhereThePolicyAllowsAndNowhereElse(t *testing.T) {
@@ -154,13 +157,13 @@ func TestFailoverGoesWhereThePolicyAllowsAndNowhereElse(t *testing.T) {
 		t.Errorf("who answered (-want +got)\n%s", diff)
 	}
 	w.in("a")[0].stop()
-	patience.Until(t, "zone c answers", func() bool { return r.zones(5)["c"] > 0 })
+	patience.Until(t, "zone c answers alone", func() bool { return r.zones(5)["c"] == 5 })
+	patience.Stays(t, someTicks, "zone c answers alone", func() bool { return r.zones(5)["c"] == 5 })
 	w.in("c")[0].stop()
-	patience.Until(t, "nobody answers", func() bool { return r.zones(3)["c"] == 0 })
-	r.zones(20)
-	if n := hits(w.in("b")); n > 0 {
-		t.Errorf("the excluded zone got %d requests", n)
-	}
+	patience.Stays(t, someTicks, "the excluded zone gets nothing", func() bool {
+		r.zones(5)
+		return hits(w.in("b")) == 0
+	})
 }
 
 func TestWithoutFailoverAnOutageStaysInTheZone(t *testing.T) {
@@ -171,10 +174,10 @@ func TestWithoutFailoverAnOutageStaysInTheZone(t *testing.T) {
 	}}))
 	r := w.start(agent.Config{Node: "node-a"})
 	w.in("a")[0].stop()
-	r.zones(30)
-	if n := hits(w.outsideA()); n > 0 {
-		t.Errorf("other zones got %d requests", n)
-	}
+	patience.Stays(t, someTicks, "other zones get nothing", func() bool {
+		r.zones(5)
+		return hits(w.outsideA()) == 0
+	})
 	port := r.Status().Services[0].Ports[0]
 	if port.Endpoints != 1 || port.Policy.Overflow != "Disabled" {
 		t.Errorf("%d endpoints, overflow %s; want 1, Disabled", port.Endpoints, port.Policy.Overflow)
@@ -186,11 +189,16 @@ func TestDisabledOverflowFailsOverOnHealth(t *testing.T) {
 	disabled := policy.OverflowDisabled
 	w.follow(ruleFor("health", policy.Conf{Locality: policy.Locality{Overflow: policy.Overflow{Mode: &disabled}}}))
 	r := w.start(agent.Config{Node: "node-a"})
+	elsewhere := func() bool {
+		counts := r.zones(5)
+		return counts["b"]+counts["c"] == 5
+	}
 	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
 		t.Errorf("who answered (-want +got)\n%s", diff)
 	}
 	w.in("a")[0].stop()
-	patience.Until(t, "another zone answers", func() bool { r.zones(5); return hits(w.outsideA()) > 5 })
+	patience.Until(t, "other zones answer alone", elsewhere)
+	patience.Stays(t, someTicks, "other zones answer alone", elsewhere)
 }
 
 func TestClientsOfAClassHaveTheirOwnSettings(t *testing.T) {
@@ -237,9 +245,9 @@ func TestClientsOfAClassHaveTheirOwnSettings(t *testing.T) {
 	set.Pods = slices.Clone(set.Pods)
 	set.Pods[0].Labels = policy.Labels{"tier": "online"}
 	w.policies.Store(policy.NewSet(set))
-	patience.Until(t, "the kept connection follows the pod's new label", func() bool {
-		return r.ask(t, clients["127.77.9.1"]) == "a"
-	})
+	atHome := func() bool { return r.ask(t, clients["127.77.9.1"]) == "a" }
+	patience.Within(t, time.Second, "the kept connection follows the pod's new label", atHome)
+	patience.Stays(t, someTicks, "the kept connection follows the pod's new label", atHome)
 }
 
 func TestStatusTellsWhichPolicyEachFieldComesFrom(t *testing.T) {

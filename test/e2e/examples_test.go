@@ -39,11 +39,13 @@ func TestExampleMeshDefaultKeepsALoadBand(t *testing.T) {
 	for _, p := range s.pods {
 		p.behaves()
 	}
-	patience.Until(t, "nobody helps any longer", func() bool {
+	atHome := func() bool {
 		others := hits(s.on("b")) + hits(s.on("c"))
 		c.count(t, 50)
 		return hits(s.on("b"))+hits(s.on("c")) == others
-	})
+	}
+	patience.Until(t, "no other zone helps any longer", atHome)
+	patience.Stays(t, 500*time.Millisecond, "no other zone helps any longer", atHome)
 }
 
 func TestExampleMeshDefaultEjectsWhoFails(t *testing.T) {
@@ -425,10 +427,12 @@ func TestExamplePaymentsGeoFailsOverInOrder(t *testing.T) {
 	down("us-2a-0", "us-2a-1", "us-2b-0", "us-2b-1")
 	settles("without the US all goes to Europe", func(a map[string]int) bool { return in("eu", a) == times })
 	down("eu-1a-0", "eu-1a-1", "eu-1b-0", "eu-1b-1", "eu-2a-0", "eu-2a-1", "eu-2b-0", "eu-2b-1")
-	patience.Until(t, "nobody is left", func() bool {
+	refused := func() bool {
 		got, err := c.get("/")
 		return err == nil && got.status == http.StatusServiceUnavailable
-	})
+	}
+	patience.Until(t, "no endpoint is left", refused)
+	patience.Stays(t, 500*time.Millisecond, "no endpoint is left", refused)
 	if lab := hits(s.on("lab")); lab != 0 {
 		t.Errorf("the lab got %d requests", lab)
 	}

@@ -180,18 +180,15 @@ func TestANewPolicyTakesEffectWithinASecondAndLosesNoRequest(t *testing.T) {
 	if others := hits(s.on("b")) + hits(s.on("c")); others > 0 {
 		t.Errorf("%d requests left the zone", others)
 	}
-	only := func(zone, algorithm string) string {
+	only := func(zone, algorithm string) string { // without failover: on a busy machine zones are slow now and then
 		return "loadBalancer: {type: " + algorithm + "}\nhashPolicies: [{type: Header, header: {name: x-user}}]\n" +
-			"locality: {weights: [{key: topology.kubernetes.io/zone, value: " + zone + ", weight: 1}]}"
+			"locality: {failover: [{to: {type: None}}], weights: [{key: topology.kubernetes.io/zone, value: " + zone + ", weight: 1}]}"
 	}
 	for i, spec := range []string{only("b", "Maglev"), only("c", "RingHash"), only("b", "LeastRequest"), stay, only("c", "Random")} {
 		there := s.on([]string{"b", "c", "b", "a", "c"}[i])
 		asked := hits(there)
 		s.policy(t, spec)
-		took := patience.Until(t, "the policy takes effect", func() bool { return hits(there) > asked+5 })
-		if took > 5*time.Second {
-			t.Errorf("policy %d took effect after %v", i, took)
-		}
+		took := patience.Within(t, time.Second, "the policy takes effect", func() bool { return hits(there) > asked+5 })
 		t.Logf("figure: a policy took effect %v after it was written", took.Round(time.Millisecond))
 		rest := hits(s.pods) - hits(there)
 		asked = hits(there)
@@ -223,12 +220,11 @@ func TestABadEditKeepsTheLastGoodPolicy(t *testing.T) {
 	} {
 		s.policy(t, bad.spec)
 		patience.Until(t, "the log says "+bad.logged, func() bool { return strings.Contains(n.log.String(), bad.logged) })
-		if answers := c.count(t, 50); answers["c1"] != 50 {
-			t.Errorf("after the bad edit %q %v answer", bad.spec, answers)
-		}
+		patience.Stays(t, time.Second, "the last good policy counts after "+bad.spec, func() bool { return c.count(t, 50)["c1"] == 50 })
 	}
 	s.policy(t, fmt.Sprintf(only, "b"))
-	patience.Until(t, "the next good policy counts", func() bool { return c.ask(t, "/") == "b1" })
+	patience.Within(t, time.Second, "the next good policy counts", func() bool { return c.ask(t, "/") == "b1" })
+	patience.Stays(t, time.Second, "the next good policy counts", func() bool { return c.ask(t, "/") == "b1" })
 	if r := stop(); len(r.bad) > 0 || r.answers["a1"] > 0 {
 		t.Errorf("%d requests failed, these were answered: %v", len(r.bad), r.answers)
 	}
@@ -266,14 +262,7 @@ outlierDetection: {baseEjectionTime: 120s, maxEjectionTime: 120s, maxEjectionPer
 		return true
 	})
 	before := hits(s.pods)
-	for range 50 {
-		if !refused() {
-			t.Fatal("a request is answered while all sit out")
-		}
-	}
-	if now := hits(s.pods); now != before {
-		t.Errorf("%d requests came to pods that sit out", now-before)
-	}
+	patience.Stays(t, time.Second, "no pod is used while all sit out", func() bool { return refused() && hits(s.pods) == before })
 	for _, p := range s.pods {
 		p.behaves()
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -89,11 +90,11 @@ func TestAnAPIServerThatIsGoneLeavesTheLastState(t *testing.T) {
 	patience.Until(t, "the log tells of the outage", func() bool {
 		return strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "the last state stays")
 	})
-	if now, _ := f.States().Load(); now != before {
-		t.Error("the outage changed the state")
-	}
+	patience.Stays(t, time.Second, "the last state is there", func() bool { now, _ := f.States().Load(); return now == before })
 	server.Return()
-	patience.Until(t, "what happened meanwhile is seen", func() bool { return endpoints(f, "web") == 1 && endpoints(f, "api") == -1 })
+	seen := func() bool { return endpoints(f, "web") == 1 && endpoints(f, "api") == -1 }
+	patience.Until(t, "what happened meanwhile is seen", seen)
+	patience.Stays(t, time.Second, "what happened meanwhile is seen", seen)
 }
 
 func TestAFeedWaitsForAnAPIServerThatIsNotThereYet(t *testing.T) {
@@ -103,9 +104,7 @@ func TestAFeedWaitsForAnAPIServerThatIsNotThereYet(t *testing.T) {
 	var log lines
 	f := watch(t, server, feed.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	patience.Until(t, "the log tells of the outage", func() bool { return strings.Contains(log.String(), "the last state stays") })
-	if s, _ := f.States().Load(); s != nil {
-		t.Error("a state was made of nothing")
-	}
+	patience.Stays(t, time.Second, "no state is made of nothing", func() bool { s, _ := f.States().Load(); return s == nil })
 	server.Return()
 	<-f.Synced()
 	if n := endpoints(f, "web"); n != 0 {
@@ -123,8 +122,10 @@ func TestOnlyTheNodeThatIsAskedForIsWatched(t *testing.T) {
 		t.Errorf("want n2 in zone b alone, got %+v", s.Snapshot.Nodes)
 	}
 	server.Set(node("n1", "c"), node("n2", "c"))
-	patience.Until(t, "the node is seen in its new zone", func() bool {
+	isMoved := func() bool {
 		s, _ := f.States().Load()
 		return len(s.Snapshot.Nodes) == 1 && s.Snapshot.Nodes[0].Zone == "c"
-	})
+	}
+	patience.Within(t, time.Second, "the node is seen in its new zone", isMoved)
+	patience.Stays(t, time.Second, "the node alone is seen in its new zone", isMoved)
 }

@@ -111,10 +111,12 @@ func (w *town) rules() string {
 	return strings.Join(slices.Sorted(maps.Keys(all)), " ")
 }
 
-// waitFor waits until the policies are these.
+// waitFor waits until the policies are these, and asserts that they stay.
 func (w *town) waitFor(rules string) {
 	w.Helper()
-	patience.Until(w, "the rules are "+rules, func() bool { return w.rules() == rules })
+	are := func() bool { return w.rules() == rules }
+	patience.Until(w, "the rules are "+rules, are)
+	patience.Stays(w, 4*policies.DefaultDelay, "the rules are "+rules, are)
 }
 
 // said gives the problems, one in a line.
@@ -201,9 +203,9 @@ func TestAPolicyThatBecomesInvalidKeepsItsLastGoodRules(t *testing.T) {
 	}
 	w.Set(named("p", "Slowest"))
 	patience.Until(t, "the problem is told", func() bool { return strings.Contains(w.said(), "shop/p") })
-	if !strings.HasSuffix(w.said(), ": the last good rules stay") || w.rules() != "p=Random" {
-		t.Errorf("want the rules to stay, got %q and %q", w.rules(), w.said())
-	}
+	patience.Stays(t, time.Second, "the last good rules are there", func() bool {
+		return strings.HasSuffix(w.said(), ": the last good rules stay") && w.rules() == "p=Random"
+	})
 	w.Set(named("other", "Maglev"))
 	w.waitFor("other=Maglev p=Random")
 	w.Set(named("p", "RoundRobin"), named("bad", "Random"))
@@ -234,9 +236,7 @@ func TestWhileTheAPIServerIsAwayTheLastSetStays(t *testing.T) {
 	w.Drop(named("q", "")) // nobody sees it go
 	w.Set(named("p", "Maglev"))
 	patience.Until(t, "the log tells of the outage", func() bool { return strings.Contains(w.log.String(), "WARN") })
-	if got := w.rules(); got != "p=Random q=Random" {
-		t.Errorf("want the last rules, got %q", got)
-	}
+	patience.Stays(t, time.Second, "the last rules are there", func() bool { return w.rules() == "p=Random q=Random" })
 	w.Return()
 	w.waitFor("p=Maglev")
 }
