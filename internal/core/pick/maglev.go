@@ -114,7 +114,7 @@ func (f *filler) fill() {
 	}
 }
 
-// fillQueued does the same with a queue of who is next, by round and then by index, which skips the rounds in which a light
+// fillQueued does the same with a queue of the endpoints, by round and then by index, which skips the rounds in which a light
 // endpoint does nothing: with one heavy endpoint among thousands they would be nearly all.
 func (f *filler) fillQueued() {
 	queue := make(rounds, len(f.keys)) // all in the first round, in order: a heap already
@@ -129,8 +129,8 @@ func (f *filler) fillQueued() {
 	}
 }
 
-// nextRound gives the first round after this one in which round × weight comes to the target, in the arithmetic of those
-// who try every round.
+// nextRound gives the first round after this one in which round × weight comes to the target, in the arithmetic of fill,
+// which tries every round.
 func nextRound(round uint64, weight, target float64) uint64 {
 	next := max(round+1, uint64(math.Ceil(target/weight)))
 	for next > round+1 && float64(next-1)*weight >= target {
