@@ -31,8 +31,8 @@ func newMaglevTable(c *Config, weightedKeys []weightedKey) *maglevTable {
 	return &maglevTable{slots: f.slots}
 }
 
-// tableSize gives the prime that comes to the configured size; only with a prime does everybody's order reach each slot.
-// Who configures is told by the validator.
+// tableSize gives the prime that comes to the configured size; only with a prime does each order reach every slot.
+// The validator reports a size that is none.
 func tableSize(c *Config) uint64 {
 	if c.TableSize == 0 {
 		return defaultTable
