@@ -20,7 +20,7 @@ type affinity struct {
 const overprovisioning = 1.4
 
 // newAffinity makes the picker for endpoints some of which have a part's weight, whether they serve or not; one is ready
-// at least. Those that have no weight get no requests, unless nobody else can serve.
+// at least. Those that have no weight get no requests, unless no other can serve.
 func newAffinity(c *Config, endpoints []*endpoint, counter *counter) picker {
 	order := slices.Clone(endpoints)
 	slices.SortStableFunc(order, func(a, b *endpoint) int { return strings.Compare(a.target.Affinity, b.target.Affinity) })

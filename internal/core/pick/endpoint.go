@@ -81,8 +81,8 @@ func newEndpoint(id uint32, t Target, d *detector) *endpoint {
 	return e
 }
 
-// load is what a choice by load compares: requests in flight, this one included, times the recent slowdown. Who does
-// not serve is never better than who does.
+// load is what a choice by load compares: requests in flight, this one included, times the recent slowdown. An endpoint that
+// does not serve is never better than one that does.
 func (e *endpoint) load() uint64 {
 	if e.standing.Load() != serving {
 		return math.MaxUint64

@@ -49,7 +49,7 @@ func (p *leastRequest) pick(random, _ uint64) *endpoint {
 	return best
 }
 
-// further looks for anybody who takes part, when none of those drawn does.
+// further looks for any endpoint that takes part, when none of those drawn does.
 func (p *leastRequest) further(numbers *numbers) *endpoint {
 	var e *endpoint
 	for range maxPassedBy {
@@ -138,7 +138,7 @@ func (p *leastWeighted) pick(random, _ uint64) *endpoint {
 			return drawn[k]
 		}
 	}
-	return drawn[0] // nobody of them serves
+	return drawn[0] // none of them serves
 }
 
 // favoured is what counts for an endpoint besides its weight.

@@ -31,8 +31,8 @@ func newMaglevTable(c *Config, weightedKeys []weightedKey) *maglevTable {
 	return &maglevTable{slots: f.slots}
 }
 
-// tableSize gives the prime that comes to the configured size; only with a prime does everybody's order reach each slot.
-// Who configures is told by the validator.
+// tableSize gives the prime that comes to the configured size; only with a prime does each order reach every slot.
+// The validator reports a size that is none.
 func tableSize(c *Config) uint64 {
 	if c.TableSize == 0 {
 		return defaultTable
@@ -114,7 +114,7 @@ func (f *filler) fill() {
 	}
 }
 
-// fillQueued does the same with a queue of who is next, by round and then by index, which skips the rounds in which a light
+// fillQueued does the same with a queue of the endpoints, by round and then by index, which skips the rounds in which a light
 // endpoint does nothing: with one heavy endpoint among thousands they would be nearly all.
 func (f *filler) fillQueued() {
 	queue := make(rounds, len(f.keys)) // all in the first round, in order: a heap already
@@ -129,8 +129,8 @@ func (f *filler) fillQueued() {
 	}
 }
 
-// nextRound gives the first round after this one in which round × weight comes to the target, in the arithmetic of those
-// who try every round.
+// nextRound gives the first round after this one in which round × weight comes to the target, in the arithmetic of fill,
+// which tries every round.
 func nextRound(round uint64, weight, target float64) uint64 {
 	next := max(round+1, uint64(math.Ceil(target/weight)))
 	for next > round+1 && float64(next-1)*weight >= target {

@@ -63,7 +63,7 @@ const (
 	Random       Algorithm = "Random"       // any
 	LeastRequest Algorithm = "LeastRequest" // of some at random, the one with the fewest in flight
 	RingHash     Algorithm = "RingHash"     // the one that the request's key belongs to, on a ring of hashes
-	Maglev       Algorithm = "Maglev"       // the same, in a table that gives everybody an even part
+	Maglev       Algorithm = "Maglev"       // the same, in a table that gives each an even part
 )
 
 // HashFunction is how endpoints are hashed onto a ring.

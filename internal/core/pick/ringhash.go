@@ -145,7 +145,7 @@ func (p *ringHash) pick(_, key uint64) *endpoint {
 }
 
 // maxWalk bounds how many entries are looked at for a substitute. If so many in a row are of endpoints that do not serve,
-// hardly anybody does, and going through the endpoints is shorter.
+// hardly any does, and going through the endpoints is shorter.
 const maxWalk = 1024
 
 // next gives the first endpoint that the query accepts, beginning with the one that its key belongs to; nil if it accepts

@@ -7,7 +7,7 @@ import (
 
 // newRoundRobin makes a picker that takes turns. Among equal weights it is plain rotation. With others an endpoint of
 // weight w has w turns in each period of as many turns as the weights, without their common divisor, add up to; in any
-// such number of consecutive picks, wherever they begin, everybody has exactly that many.
+// such number of consecutive picks, wherever they begin, each endpoint has exactly that many.
 //
 // Source: the counts are those of Envoy's earliest-deadline-first scheduler. The order is ours: a scheduler's queue
 // would need a lock, a counter only needs the next number of a counter.
@@ -165,7 +165,7 @@ func (p *thinned) pick(random, key uint64) *endpoint {
 }
 
 // maxPassedBy bounds how many are passed by. Where so many are, most endpoints are new, and going on would change little in
-// who is found: it is one of those then, at random, as the last one of a fixed number may always be the same.
+// which is found: it is one of those then, at random, as the last one of a fixed number may always be the same.
 const maxPassedBy = 8
 
 // joins tells whether an endpoint takes part in a choice: always, unless it starts slowly. Only the lower 16 bits of
