@@ -328,7 +328,7 @@ func helm(t *testing.T, c *kube.Cluster, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=tools-helm.mod", "helm", "--kubeconfig", c.AdminKubeconfig()}, args...)...)
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath") // as the Makefile builds it
-	var problems strings.Builder // and what the go command says while it builds helm
+	var problems strings.Builder                                                           // and what the go command says while it builds helm
 	cmd.Stderr = &problems
 	out, err := cmd.Output()
 	if err != nil {

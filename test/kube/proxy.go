@@ -210,7 +210,6 @@ func (p *Proxy) Weir(name string, args ...string) *Process {
 // Do runs f on this node: the sockets that it makes in this goroutine, and the programs that it starts, belong there.
 func (p *Proxy) Do(f func() error) error { return p.namespace.Do(f) }
 
-
 // Connect opens one connection after the other to address from this node and gives which endpoints answered, sorted, each
 // once. It is to be told times enough that chance leaves out none.
 //
