@@ -124,13 +124,13 @@ func poolConfig(settings *route.Settings) pick.Config {
 // while its listeners stay open. Pool.Apply is called next, by the same goroutine.
 type replaceable struct {
 	overflow.Strategy
-	scene overflow.Layout
+	layout overflow.Layout
 }
 
 // Reset implements overflow.Strategy.
-func (r *replaceable) Reset(now time.Duration, scene overflow.Layout) {
-	r.scene = scene
-	r.Strategy.Reset(now, scene)
+func (r *replaceable) Reset(now time.Duration, layout overflow.Layout) {
+	r.layout = layout
+	r.Strategy.Reset(now, layout)
 }
 
 // replace goes on with the strategy that settings ask for, on the same groups.
@@ -140,8 +140,8 @@ func (r *replaceable) replace(now time.Duration, o route.Overflow) {
 		panic("agent: an entry has settings that were refused: " + err.Error())
 	}
 	r.Strategy = strategy
-	if len(r.scene.Groups) > 0 {
-		strategy.Reset(now, r.scene)
+	if len(r.layout.Groups) > 0 {
+		strategy.Reset(now, r.layout)
 	}
 }
 
