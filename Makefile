@@ -14,7 +14,7 @@ E2EFLAGS ?=
 PKG      ?= ./...
 PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
 LIVE     := /(internal/(agent|demo|l7)|test/e2e|cmd/weir)$$
-SINGLE   := /(internal/(core/(aim|hash|health|overflow|plan|policy|reason|topology)|sim(/[a-z]+)?|web/charts)|test/scenarios)$$
+SINGLE   := /(internal/(core/(balance|hash|health|overflow|plan|policy|reason|route|topology)|sim(/[a-z]+)?|web/charts)|test/scenarios)$$
 MUTATION ?=
 PREFIX   ?= $(HOME)/.local
 
