@@ -227,7 +227,7 @@ func TestARemovedServiceIsDrainedAndItsAddressFreed(t *testing.T) {
 	})
 	patience.Until(t, "the status lists nothing", func() bool { return len(r.Status().Services) == 0 })
 	w.snapshots.Store(w.snapshot(w.endpoints...))
-	r.until("a")
+	r.untilHome()
 }
 
 func TestAPortThatCannotBeBoundIsReportedAndTriedAgain(t *testing.T) {
@@ -333,7 +333,7 @@ func TestANodeThatGoesAwayKeepsItsZone(t *testing.T) {
 func TestANodeThatMovesIsServedByItsNewZone(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})
-	r.until("a")
+	r.untilHome()
 	s := w.snapshot(w.endpoints...)
 	s.Nodes[0].Zone, s.Nodes[1].Zone = "b", "a"
 	w.snapshots.Store(s)
@@ -366,7 +366,7 @@ func TestAListenerThatIsReplacedLeavesItsAddressAtOnce(t *testing.T) {
 func TestADrainedZoneGetsNothing(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a"})
-	r.until("a")
+	r.untilHome()
 	w.extra = func(svc *topology.Service) {
 		svc.Overflow.Drains = []topology.Drain{{Zone: "a", Until: time.Now().Add(time.Hour)}}
 	}
@@ -374,7 +374,7 @@ func TestADrainedZoneGetsNothing(t *testing.T) {
 	r.spares("a")
 	w.extra = nil
 	w.snapshots.Store(w.snapshot(w.endpoints...))
-	r.until("a")
+	r.untilHome()
 }
 
 func TestAZoneThatIsDrainedFromTheStartGetsNothing(t *testing.T) {

@@ -244,10 +244,10 @@ func (r *running) zones(n int) map[string]int {
 	return counts
 }
 
-// until asks again and again until a zone answers.
-func (r *running) until(zone string) {
+// untilHome asks again and again until zone a answers.
+func (r *running) untilHome() {
 	r.t.Helper()
-	patience.Until(r.t, "zone "+zone+" answers", func() bool { return r.zones(1)[zone] == 1 })
+	patience.Until(r.t, "zone a answers", func() bool { return r.zones(1)["a"] == 1 })
 }
 
 // follows asserts that a zone answers within the second that is promised for changes, and that from then on no other does.

@@ -29,7 +29,7 @@ func (p *probe) Fatalf(format string, args ...any) {
 }
 
 // failures runs something against a condition that holds from one time to another and gives what it says.
-func failures(t *testing.T, from, to time.Duration, run func(tb testing.TB, holds func() bool)) string {
+func failures(t *testing.T, from, to time.Duration, run func(p *probe, holds func() bool)) string {
 	t.Helper()
 	p := &probe{TB: t}
 	synctest.Test(t, func(*testing.T) {
@@ -49,26 +49,26 @@ func TestWhatIsLateOrDoesNotLastFails(t *testing.T) {
 	tests := []struct {
 		name     string
 		from, to time.Duration
-		run      func(tb testing.TB, holds func() bool)
+		run      func(p *probe, holds func() bool)
 		want     string // part of what the test says; empty: nothing
 	}{
-		{"in time", 900 * time.Millisecond, ever, func(tb testing.TB, holds func() bool) {
-			patience.Within(tb, time.Second, "it is there", holds)
+		{"in time", 900 * time.Millisecond, ever, func(p *probe, holds func() bool) {
+			patience.Within(p, time.Second, "it is there", holds)
 		}, ""},
-		{"late", 3 * time.Second, ever, func(tb testing.TB, holds func() bool) {
-			patience.Within(tb, time.Second, "it is there", holds)
+		{"late", 3 * time.Second, ever, func(p *probe, holds func() bool) {
+			patience.Within(p, time.Second, "it is there", holds)
 		}, "it took 2.99"},
-		{"never", ever, ever, func(tb testing.TB, holds func() bool) {
-			patience.Within(tb, time.Second, "it is there", holds)
+		{"never", ever, ever, func(p *probe, holds func() bool) {
+			patience.Within(p, time.Second, "it is there", holds)
 		}, "waited in vain until it is there"},
-		{"no time is promised", 3 * time.Second, ever, func(tb testing.TB, holds func() bool) {
-			patience.Until(tb, "it is there", holds)
+		{"no time is promised", 3 * time.Second, ever, func(p *probe, holds func() bool) {
+			patience.Until(p, "it is there", holds)
 		}, ""},
-		{"it stays", 0, 3 * time.Second, func(tb testing.TB, holds func() bool) {
-			patience.Stays(tb, 2*time.Second, "it is there", holds)
+		{"it stays", 0, 3 * time.Second, func(p *probe, holds func() bool) {
+			patience.Stays(p, 2*time.Second, "it is there", holds)
 		}, ""},
-		{"it ends", 0, time.Second, func(tb testing.TB, holds func() bool) {
-			patience.Stays(tb, 2*time.Second, "it is there", holds)
+		{"it ends", 0, time.Second, func(p *probe, holds func() bool) {
+			patience.Stays(p, 2*time.Second, "it is there", holds)
 		}, "of 2s it no longer held that it is there"},
 	}
 	for _, tt := range tests {
@@ -83,8 +83,8 @@ func TestWhatIsLateOrDoesNotLastFails(t *testing.T) {
 
 func TestWhatAsksSlowlyIsAskedOftenEnough(t *testing.T) {
 	n := 0
-	if got := failures(t, 0, time.Hour, func(tb testing.TB, holds func() bool) {
-		patience.Stays(tb, time.Second, "it is there", func() bool { n++; time.Sleep(time.Second); return holds() })
+	if got := failures(t, 0, time.Hour, func(p *probe, holds func() bool) {
+		patience.Stays(p, time.Second, "it is there", func() bool { n++; time.Sleep(time.Second); return holds() })
 	}); got != "" || n != 10 {
 		t.Errorf("%d questions, want 10; %q", n, got)
 	}
