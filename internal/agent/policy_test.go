@@ -93,13 +93,13 @@ func TestAPolicyTakesEffectWhileRequestsFlowAndFailsNone(t *testing.T) {
 		{"round", policy.Conf{LoadBalancer: balancer(policy.RoundRobin)}, "a"},
 		{"least", policy.Conf{LoadBalancer: balancer(policy.LeastRequest), Locality: only("b")}, "b"},
 		{"ring", policy.Conf{
-			LoadBalancer: balancer(policy.RingHash), HashPolicies: []policy.HashPolicy{{Type: policy.HashHeader, Name: "x-user"}},
+			LoadBalancer: balancer(policy.RingHash), HashPolicies: []policy.HashPolicy{{Type: policy.HashHeader, Header: &policy.HeaderKey{Name: "x-user"}}},
 		}, "a"},
 		{"maglev", policy.Conf{
 			LoadBalancer: balancer(policy.Maglev), HashPolicies: []policy.HashPolicy{{Type: policy.HashSourceIP}}, Locality: only("c"),
 		}, "c"},
 		{"random", policy.Conf{
-			LoadBalancer: balancer(policy.Random), Locality: policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}},
+			LoadBalancer: balancer(policy.Random), Locality: policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}},
 		}, "a"},
 	} {
 		began := time.Now()
@@ -147,7 +147,7 @@ func TestAPolicyThatGoesLeavesWhatHeldBefore(t *testing.T) {
 func TestFailoverGoesWhereThePolicyAllowsAndNowhereElse(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
 	w.follow(ruleFor("c-then-none", policy.Conf{Locality: policy.Locality{Failover: []policy.Failover{
-		{To: policy.FailoverOnly, Zone: []topology.Zone{"c"}}, {To: policy.FailoverNone},
+		{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"c"}}}, {To: policy.FailoverTo{Type: policy.FailoverNone}},
 	}}}))
 	r := w.start(agent.Config{Node: "node-a"})
 	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
@@ -167,7 +167,7 @@ func TestWithoutFailoverAnOutageStaysInTheZone(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
 	disabled := policy.OverflowDisabled
 	w.follow(ruleFor("resident", policy.Conf{Locality: policy.Locality{
-		Failover: []policy.Failover{{To: policy.FailoverNone}}, Overflow: policy.Overflow{Mode: &disabled},
+		Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}, Overflow: policy.Overflow{Mode: &disabled},
 	}}))
 	r := w.start(agent.Config{Node: "node-a"})
 	w.in("a")[0].stop()
@@ -244,7 +244,7 @@ func TestClientsOfAClassHaveTheirOwnSettings(t *testing.T) {
 
 func TestStatusTellsWhichPolicyEachFieldComesFrom(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
-	weak := ruleFor("weak", policy.Conf{LoadBalancer: balancer(policy.Random), SlowStart: &policy.SlowStart{Window: time.Minute}})
+	weak := ruleFor("weak", policy.Conf{LoadBalancer: balancer(policy.Random), SlowStart: &policy.SlowStart{Window: policy.Duration(time.Minute)}})
 	weak.Target = policy.Target{Kind: policy.TargetNamespace, Namespace: "shop"}
 	gone := ruleFor("gone", policy.Conf{LoadBalancer: balancer(policy.Random)})
 	gone.Target.Name = "nowhere"
@@ -253,7 +253,7 @@ func TestStatusTellsWhichPolicyEachFieldComesFrom(t *testing.T) {
 		HashPolicies: []policy.HashPolicy{{Type: policy.HashSourceIP}},
 		Locality: policy.Locality{
 			Affinity: []policy.Affinity{{Key: "no/such"}},
-			Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: []topology.Zone{"mars"}}},
+			Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"mars"}}}},
 		},
 	})
 	w.follow(weak, gone, lost)

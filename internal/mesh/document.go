@@ -146,7 +146,7 @@ func (p *parser) spec(spec *mapping) {
 		e.rule.Origin.Entry = i
 		e.rule.Clients = clients.Clients
 		clients.spell(&e)
-		e.read(item)
+		e.readEntry(item)
 		p.rules = append(p.rules, e.rule)
 		p.paths = append(p.paths, e.spelled)
 	}
@@ -175,7 +175,7 @@ func translate(spelled map[string]string, path string) string {
 	return spelled[""]
 }
 
-func (e *entry) read(item value) {
+func (e *entry) readEntry(item value) {
 	e.spell("", item)
 	fields := item.fields(refKey, "default")
 	if fields == nil {

@@ -16,12 +16,12 @@ func tiered(tb testing.TB) *strategy.Strategy {
 	tb.Helper()
 	c := named(tb, "weir")
 	only := func(zone topology.Zone) policy.Failover {
-		return policy.Failover{From: []topology.Zone{"a"}, To: policy.FailoverOnly, Zone: []topology.Zone{zone}}
+		return policy.Failover{From: &policy.FailoverFrom{Zones: []string{"a"}}, To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{string(zone)}}}
 	}
-	c.Settings = &policy.Settings{Locality: policy.LocalitySettings{
-		Explicit: true, Failover: []policy.Failover{only("b"), only("c"), {To: policy.FailoverAny}},
-		Costs: []policy.Cost{{From: "a", To: "b", Cost: 5}, {From: "a", To: "c", Cost: 1}},
-	}}
+	c.Settings = &policy.Settings{HasLocality: true, Conf: policy.Conf{Locality: policy.Locality{
+		Failover: []policy.Failover{only("b"), only("c"), {To: policy.FailoverTo{Type: policy.FailoverAny}}},
+		Costs:    []policy.Cost{{From: "a", To: "b", Cost: 5}, {From: "a", To: "c", Cost: 1}},
+	}}}
 	return c
 }
 

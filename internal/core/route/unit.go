@@ -182,7 +182,7 @@ func (c *Compiler) settings(u *unit, s *policy.Settings) Settings {
 			o = usual
 		}
 	}
-	return Settings{Policy: s, Algorithm: cmp.Or(s.Algorithm, c.options.Algorithm), Overflow: o, Rotate: Rotate(c.in.Client)}
+	return Settings{Policy: s, Algorithm: cmp.Or(s.LoadBalancer.Type, c.options.Algorithm), Overflow: o, Rotate: Rotate(c.in.Client)}
 }
 
 // portName names a service port for people.
