@@ -2,7 +2,7 @@ package conf
 
 // Locality says which endpoints are near, and where to go when those do not suffice.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.disabled) || !self.disabled || !(has(self.affinity) || has(self.weights) || has(self.failover) || has(self.failoverThreshold) || has(self.overflow))",message="disabled: true leaves nothing for affinity, weights, failover, failoverThreshold and overflow to do",fieldPath=".disabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.disabled) || !self.disabled || !(has(self.affinity) || has(self.weights) || has(self.failover) || has(self.failoverThreshold) || has(self.maxSkew) || has(self.overflow))",message="disabled: true leaves nothing for affinity, weights, failover, failoverThreshold, maxSkew and overflow to do",fieldPath=".disabled"
 type Locality struct {
 	// True makes all endpoints equally near. By default those of the client's zone are preferred.
 	// +optional
@@ -41,6 +41,15 @@ type Locality struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 1.0 && double(self) <= 100.0",message="want a percentage from 1 to 100"
 	FailoverThreshold *Number `json:"failoverThreshold,omitempty"`
+	// The most that the endpoints of a zone may be expected to get, in times of the mean of all zones, at least 1; "1.5" is at most
+	// half as much again. What is more goes to other zones, also while the near ones are fit. By default only what the endpoints do
+	// moves it.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,6}(\.[0-9]{1,12})?$`
+	// +kubebuilder:validation:MaxLength=19
+	// +kubebuilder:validation:XValidation:rule="double(self) >= 1.0",message="want at least 1"
+	MaxSkew *Number `json:"maxSkew,omitempty"`
 	// How load moves to the endpoints of failover while the near ones are fit.
 	// +optional
 	Overflow Overflow `json:"overflow,omitzero"`

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -319,5 +320,25 @@ func TestAnAgentWithoutPoliciesNeedsNone(t *testing.T) {
 	var none *latest.Value[*policy.Set]
 	if _, err := agent.New(agent.Config{Node: "node-a"}, w.snapshots, agent.Deps{Policies: none}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Zone a makes half of the requests and has a third of the endpoints. A cap of 1.2 is 40 % of all requests, 80 % of those of zone
+// a, though its endpoint copes with all of them.
+func TestACapOnTheSkewMovesWhatHomeCopesWith(t *testing.T) {
+	const requests, share = 1000, 0.8
+	w := newCluster(t, topology.ModeDisabled, 1)
+	s := w.snapshot(w.endpoints...)
+	svc := *s.Services[0]
+	svc.Demand = []topology.ZoneDemand{{Zone: "a", Share: 0.5}, {Zone: "b", Share: 0.25}, {Zone: "c", Share: 0.25}}
+	s.Services = []*topology.Service{&svc}
+	w.snapshots.Store(s)
+	w.follow(ruleFor("capped", policy.Conf{Locality: policy.Locality{MaxSkew: new(policy.Number(1.2))}}))
+	r := w.start(agent.Config{Node: "node-a"})
+	patience.Until(t, "the cap is kept", func() bool { return r.zones(20)["a"] < 20 })
+	counts := r.zones(requests)
+	fiveSigma := 5 * math.Sqrt(share*(1-share)*requests)
+	if got := float64(counts["a"]); math.Abs(got-share*requests) > fiveSigma || counts["a"]+counts["b"]+counts["c"] != requests {
+		t.Errorf("%v, want %.0f ± %.0f at home and the rest in other zones", counts, share*requests, fiveSigma)
 	}
 }

@@ -24,6 +24,7 @@ type pool struct {
 	entry    *route.Entry // that it follows
 	spec     *spec        // what was made of entry
 	strategy *replaceable
+	capped   *overflow.Capped // around strategy
 	observer *observer
 	upstream *l7.Upstream // another one when requests are to be hashed in another way
 	logged   logged
@@ -157,11 +158,12 @@ func (r *replaceable) replace(now time.Duration, o route.Overflow) {
 // newPool makes the pool of an entry, which holds nothing yet; update fills it.
 func (p *l7Plane) newPool(e *route.Entry, s *spec) *pool {
 	strategy := &replaceable{}
+	capped := &overflow.Capped{Strategy: strategy}
 	return &pool{
 		Pool: pick.NewPool(pick.Options{
 			Zone:     e.Key.Zone,
 			Random:   rand.Uint64,
-			Strategy: strategy,
+			Strategy: capped,
 			Config:   s.config,
 			Rotate:   e.Settings.Rotate,
 			Parallel: runtime.GOMAXPROCS(0),
@@ -169,6 +171,7 @@ func (p *l7Plane) newPool(e *route.Entry, s *spec) *pool {
 		entry:    &route.Entry{},
 		spec:     &spec{},
 		strategy: strategy,
+		capped:   capped,
 		observer: p.metrics.observer(e.Key.Service, e.Key.Zone),
 	}
 }
@@ -177,7 +180,7 @@ func (p *l7Plane) newPool(e *route.Entry, s *spec) *pool {
 // its requests are doing stays, whatever changes.
 func (p *l7Plane) update(pool *pool, e *route.Entry, s *spec) bool {
 	before, old, now := pool.entry, pool.spec, p.clock()
-	pool.entry, pool.spec = e, s
+	pool.entry, pool.spec, pool.capped.Skew = e, s, e.Settings.Skew
 	changed := old.prepared != s.prepared || before.Settings.Overflow != e.Settings.Overflow
 	if before.Settings.Overflow != e.Settings.Overflow {
 		pool.strategy.replace(now, e.Settings.Overflow)

@@ -89,3 +89,30 @@ func TestAThresholdMovesAShare(t *testing.T) {
 		t.Errorf("%v, good %.3f: want 71 %% at home and the rest on the first tier", to, r.Affected.Good)
 	}
 }
+
+// Zone a makes half of the requests and has a third of the endpoints, which cope: nothing but the cap moves them. A cap of 1.2 is
+// 40 % of all requests, 80 % of those of zone a.
+func TestACapOnTheSkewMovesWhatZonesWouldCopeWith(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		most policy.Number
+		want float64
+	}{{0, 1}, {2, 1}, {1.2, 0.8}} {
+		sc := story(t, "skew")
+		for i := range sc.World.Services {
+			sc.World.Services[i].Demand = []topology.ZoneDemand{{Zone: "a", Share: 2}, {Zone: "b", Share: 1}, {Zone: "c", Share: 1}}
+		}
+		for i := range sc.Clients {
+			sc.Clients[i].Rate = 20
+		}
+		sc.Steps = nil
+		weir := named(t, "weir")
+		if c.most > 0 {
+			weir.Settings = &policy.Settings{HasLocality: true, Conf: policy.Conf{Locality: policy.Locality{MaxSkew: &c.most}}}
+		}
+		to, r := land(t, sc, weir)
+		if to["a"] < c.want-0.02 || to["a"] > c.want+0.02 || r.Affected.Good < 0.99 {
+			t.Errorf("cap %v: %v at home, good %.3f: want %v", c.most, to, r.Affected.Good, c.want)
+		}
+	}
+}

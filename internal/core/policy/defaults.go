@@ -133,7 +133,7 @@ func algorithmText(a Algorithm) string {
 // cleanLocality takes out what other fields leave without effect.
 func (f *fold) cleanLocality(l *Locality) {
 	if value(l.Disabled, false) {
-		f.unused("overridden: locality is disabled", pathZoneKey, pathAffinity, pathWeights, pathFailover, pathThreshold,
+		f.unused("overridden: locality is disabled", pathZoneKey, pathAffinity, pathWeights, pathFailover, pathThreshold, pathMaxSkew,
 			pathOverflowMode, pathLoadBand, pathCosts)
 		*l = Locality{Disabled: l.Disabled}
 		return

@@ -25,6 +25,7 @@ const (
 	pathAffinity        = "locality.affinity"
 	pathFailover        = "locality.failover"
 	pathThreshold       = "locality.failoverThreshold"
+	pathMaxSkew         = "locality.maxSkew"
 	pathWeights         = "locality.weights"
 	pathZoneKey         = "locality.zoneKey"
 	pathCosts           = "locality.costs"

@@ -30,6 +30,7 @@ func limits(d Dialect) map[string]limit {
 		pathMinRingSize:                                    size,
 		pathMaxRingSize:                                    size,
 		pathThreshold:                                      threshold,
+		pathMaxSkew:                                        {1, math.MaxFloat64, false, "a finite number of at least 1"},
 		pathLoadBand + ".low":                              positive,
 		pathLoadBand + ".high":                             positive,
 		"outlierDetection.interval":                        length,

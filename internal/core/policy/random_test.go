@@ -123,6 +123,7 @@ func (g generator) locality() policy.Locality {
 		}),
 		Failover:          list(g, g.failover),
 		FailoverThreshold: some(g, g.number()),
+		MaxSkew:           some(g, g.number()),
 		Overflow: policy.Overflow{
 			Mode:     some(g, one(g, policy.OverflowAdaptive, policy.OverflowLoadBand, policy.OverflowDisabled)),
 			LoadBand: some(g, policy.LoadBand{Low: g.number(), High: 100 + g.number()}),

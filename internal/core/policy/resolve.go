@@ -3,6 +3,8 @@ package policy
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // Resolve answers what holds for a client and a destination: the rules about both, folded weakest first, with every default
@@ -17,6 +19,21 @@ func (s *Set) Resolve(c Client, d Destination) Settings {
 	settings.Fields = f.report()
 	settings.Notes = f.notes
 	return settings
+}
+
+// MaxSkew is the least that policies say of the ports of a service to a client; 0: nothing.
+func (s *Set) MaxSkew(c Client, svc *topology.Service) float64 {
+	least := 0.0
+	if s == nil || !s.indexed().capsSkew {
+		return least
+	}
+	for _, port := range svc.Ports {
+		settings := s.Resolve(c, Destination{Service: svc.ServiceName, Port: port})
+		if m := settings.Locality.MaxSkew; m != nil && (least == 0 || float64(*m) < least) {
+			least = float64(*m)
+		}
+	}
+	return least
 }
 
 // fold is the rules about a client and a destination, merged.

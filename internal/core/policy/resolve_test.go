@@ -428,3 +428,30 @@ func FuzzResolve(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(resolveTwin)
 }
+
+func TestTheSmallestCapOfAServicesPortsCountsForItsPlan(t *testing.T) {
+	capped := func(name, section string, most policy.Number) policy.Rule {
+		r := aboutWeb(name, policy.Conf{Locality: policy.Locality{MaxSkew: &most}})
+		r.Target.Section = section
+		return r
+	}
+	svc := &topology.Service{ServiceName: web.Service, Ports: []topology.Port{{Name: "http", Port: 80}, {Name: "grpc", Port: 81}}}
+	for name, c := range map[string]struct {
+		rules []policy.Rule
+		want  float64
+	}{
+		"nobody says so": {[]policy.Rule{aboutWeb("p", algorithm(policy.Random))}, 0},
+		"all ports":      {[]policy.Rule{capped("p", "", 1.5)}, 1.5},
+		"one port":       {[]policy.Rule{capped("p", "", 1.5), capped("q", "grpc", 1.2)}, 1.2},
+		"locality is off": {
+			[]policy.Rule{capped("p", "", 1.5), aboutWeb("a", policy.Conf{Locality: policy.Locality{Disabled: new(true)}})}, 0,
+		},
+	} {
+		if got := policy.NewSet(policy.Set{Rules: c.rules}).MaxSkew(policy.Client{}, svc); got != c.want {
+			t.Errorf("%s: want %v, got %v", name, c.want, got)
+		}
+	}
+	if got := (*policy.Set)(nil).MaxSkew(policy.Client{}, svc); got != 0 {
+		t.Errorf("without policies: %v", got)
+	}
+}

@@ -15,6 +15,7 @@ import (
 type index struct {
 	fields   []field
 	defaults Conf
+	capsSkew bool          // some rule names locality.maxSkew
 	rules    []indexedRule // weakest first
 	// Positions in rules, ascending.
 	mesh        []int
@@ -64,6 +65,7 @@ func newIndex(s *Set) *index {
 	}
 	for i := range s.Rules {
 		x.rules[i] = x.indexed(&s.Rules[i])
+		x.capsSkew = x.capsSkew || s.Rules[i].Conf.Locality.MaxSkew != nil
 	}
 	slices.SortStableFunc(x.rules, func(a, b indexedRule) int { return Compare(a.Rule, b.Rule) })
 	for i := range x.rules {

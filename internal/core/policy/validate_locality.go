@@ -31,6 +31,7 @@ func (v *validator) disabled(l *Locality) {
 		{pathWeights, len(l.Weights) > 0},
 		{pathFailover, len(l.Failover) > 0},
 		{pathThreshold, l.FailoverThreshold != nil},
+		{pathMaxSkew, l.MaxSkew != nil},
 		{"locality.overflow", l.Overflow.Mode != nil || l.Overflow.LoadBand != nil},
 	} {
 		switch {

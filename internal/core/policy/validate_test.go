@@ -196,6 +196,11 @@ func shared() []validation {
 		{"K-23 a threshold above 100", locality(policy.Locality{FailoverThreshold: new(policy.Number(100.1))}), "locality.failoverThreshold"},
 		{"K-23 a threshold that is no number", locality(policy.Locality{FailoverThreshold: &nan}), "locality.failoverThreshold"},
 
+		{"a cap of nothing more", locality(policy.Locality{MaxSkew: new(policy.Number(1))}), ""},
+		{"a cap below the mean", locality(policy.Locality{MaxSkew: new(policy.Number(0.9))}), "locality.maxSkew"},
+		{"a cap that is no number", locality(policy.Locality{MaxSkew: &nan}), "locality.maxSkew"},
+		{"a cap without an end", locality(policy.Locality{MaxSkew: &infinite}), "locality.maxSkew"},
+
 		{"a band", band(0.8, 2), ""},
 		{"a band from 0", band(0, 2), "locality.overflow.loadBand.low"},
 		{"a band upside down", band(2, 2), "locality.overflow.loadBand"},
@@ -237,6 +242,7 @@ func own() []validation {
 		{"disabled and failover", with(failover(to(policy.FailoverAny))), "locality.failover"},
 		{"disabled and overflow", with(locality(policy.Locality{Overflow: policy.Overflow{Mode: new(policy.OverflowAdaptive)}})), "locality.overflow"},
 		{"disabled and a threshold", with(locality(policy.Locality{FailoverThreshold: new(policy.Number(50.0))})), "locality.failoverThreshold"},
+		{"disabled and a cap", with(locality(policy.Locality{MaxSkew: new(policy.Number(2))})), "locality.maxSkew"},
 		{"a threshold below 1", locality(policy.Locality{FailoverThreshold: new(policy.Number(0.5))}), "locality.failoverThreshold"},
 		{"a key that no label has", affinity(policy.Affinity{Key: "a/b/c"}), "locality.affinity[0].key"},
 		{"a zone that none can be", failover(to(policy.FailoverOnly, "a b")), "locality.failover[0].to.zones[0]"},

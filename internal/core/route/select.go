@@ -200,6 +200,9 @@ const maxHashKey = 256
 // hashKey gives what an endpoint is hashed by; empty: its address. The pod may be nil.
 func (s *selector) hashKey(e *topology.Endpoint, pod *policy.Pod) string {
 	key, of := "", s.Settings.EndpointHashKey
+	if of == nil {
+		return ""
+	}
 	switch {
 	case of.Type == policy.HashKeyPodName && pod == nil:
 		_, key, _ = strings.Cut(e.Pod, "/")

@@ -21,7 +21,8 @@ type Settings struct {
 	Policy    *policy.Settings // what policies say; never nil, immutable, and shared by many entries
 	Algorithm policy.Algorithm // of the policies, else of the Defaults
 	Overflow  Overflow
-	Rotate    uint64 // the client's, for Groups
+	Skew      overflow.Skew // the cap of the policies, with the demand that the plan expects
+	Rotate    uint64        // the client's, for Groups
 }
 
 // Overflow is how load moves between an entry's groups.

@@ -159,7 +159,7 @@ func (*judge) loss(own *ruling, covering []*ruling, path, by string) loss {
 
 // isForNearness tells whether a field means nothing where all endpoints are equally near.
 func isForNearness(path string) bool {
-	for _, p := range []string{"locality.affinity", "locality.weights", "locality.failover", "locality.failoverThreshold", "locality.overflow"} {
+	for _, p := range []string{"locality.affinity", "locality.weights", "locality.failover", "locality.failoverThreshold", "locality.maxSkew", "locality.overflow"} {
 		if isWithin(path, p) {
 			return true
 		}
