@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,11 @@ type Finding struct {
 	Path     string // in the CRD's spelling, below spec: hashPolicies[1].cookie.path
 	Message  string // says what is wrong and what is wanted
 	Severity Severity
+}
+
+// IsRefused tells whether one of the findings keeps the document from having an effect.
+func IsRefused(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Refused })
 }
 
 // Context is what a Conf is judged by besides itself.
