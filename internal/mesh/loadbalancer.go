@@ -20,7 +20,7 @@ func (e *entry) loadBalancer(v value) {
 		e.rule.Conf.EndpointHashKey = &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: new(labelHash)}
 	}
 	if r := lb.RingHash; r != nil && r.HashFunction != nil {
-		switch *r.HashFunction {
+		switch string(*r.HashFunction) {
 		case "XX_HASH":
 			r.HashFunction = new(policy.XXHash)
 		case "MURMUR_HASH_2":

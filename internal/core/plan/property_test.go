@@ -440,6 +440,7 @@ func fewestMoves(cpu, before []int, n int, allowed func(overload float64) bool) 
 // A cap on the skew is a limit on the overload: what an endpoint gets above its fair part, plus one.
 func TestAMaxSkewLowersTheLimits(t *testing.T) {
 	eachMode(t, func(t *testing.T, random *rand.Rand, in plan.Input) {
+		t.Helper()
 		in.Limits = plan.Limits{Start: 0.2, Stop: 0.3}
 		capped, lowered := in, in
 		capped.MaxSkew = 1 + random.Float64()/2

@@ -4,6 +4,8 @@ import "github.com/weir-lb/weir/api/conf"
 
 // What a policy says is written in the types of api/conf, which the resource LoadBalancingPolicy embeds. These are its names
 // for the core and the data planes.
+
+//nolint:revive // The names are explained where they are declared.
 type (
 	Conf                = conf.Conf
 	Number              = conf.Number

@@ -65,7 +65,7 @@ func fieldsBelow(t reflect.Type, parent field) []field {
 		if name == "-" {
 			continue
 		}
-		one := field{isPart: parent.isPart, path: name, at: append(parent.at[:len(parent.at):len(parent.at)], i)}
+		one := field{isPart: parent.isPart, path: name, at: append(slices.Clip(parent.at), i)}
 		if parent.path != "" {
 			one.path = parent.path + "." + name
 		}
