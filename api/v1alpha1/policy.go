@@ -2,7 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/weir-lb/weir/api/conf"
 )
 
 // LoadBalancingPolicy says how requests to services are spread over their endpoints: which algorithm, what a request's hash
@@ -64,40 +65,7 @@ type LoadBalancingPolicySpec struct {
 	// +optional
 	Clients *Clients `json:"clients,omitempty"`
 
-	// How an endpoint is chosen. Where no policy says it, the flag --algorithm of the agent does.
-	// +optional
-	LoadBalancer *LoadBalancer `json:"loadBalancer,omitempty"`
-
-	// What a request's hash is made of, for RingHash and Maglev: the policies are asked in order, and each that finds something
-	// adds to the hash. A request without a hash goes anywhere. An empty list takes away what weaker policies say.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	HashPolicies []HashPolicy `json:"hashPolicies,omitzero"`
-
-	// What identifies an endpoint on a ring or table, so that it keeps its keys when its address changes.
-	// +optional
-	EndpointHashKey *EndpointHashKey `json:"endpointHashKey,omitempty"`
-
-	// Which endpoints are near, and where to go when those do not suffice.
-	// +optional
-	Locality *Locality `json:"locality,omitempty"`
-
-	// When an endpoint that fails sits out. A detector works only if its block is there; the rules that weir always has go on.
-	// +optional
-	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`
-
-	// Lets new endpoints begin with less. Works with RoundRobin and LeastRequest, and where no policy names an algorithm.
-	// +optional
-	SlowStart *SlowStart `json:"slowStart,omitempty"`
-
-	// When fewer endpoints than this part, in percent from 0 to 100, are fit, the unfit get requests, too. 0: never.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}(\.[0-9]{1,12})?$`
-	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:XValidation:rule="double(self) >= 0.0 && double(self) <= 100.0",message="want a percentage from 0 to 100"
-	PanicThreshold *intstr.IntOrString `json:"panicThreshold,omitempty"`
+	conf.Conf `json:",inline"`
 }
 
 // TargetRef names a destination.

@@ -107,8 +107,8 @@ func TestWhatIsConvertedOfTheSpecificationMeansTheSame(t *testing.T) {
 				for _, service := range []string{"backend", "payments", "web"} {
 					d := policy.Destination{Service: topology.ServiceName{Namespace: "shop", Name: service}, Port: topology.Port{Port: 80}}
 					want, got := before.Resolve(c, d), after.Resolve(c, d)
-					if hasDefault && want.Algorithm == policy.RoundRobin { // which the warning says
-						want.Algorithm = ""
+					if hasDefault && want.LoadBalancer.Type == policy.RoundRobin { // which the warning says
+						want.LoadBalancer = policy.Defaults().LoadBalancer
 						want.Fields = slices.DeleteFunc(want.Fields, func(f policy.Field) bool { return f.Path == "loadBalancer.type" })
 					}
 					ignored := gocmp.Options{cmpopts.IgnoreTypes(policy.Origin{}), cmpopts.EquateEmpty()}

@@ -32,7 +32,7 @@ func TestAPodIsToldApartByTheLabelsThatNearnessIsMeasuredWith(t *testing.T) {
 		Namespace: "shop", Name: "client", Node: "node-a", IPs: []string{"127.77.9.4"}, Labels: policy.Labels{"rack": "1"},
 	})
 	w.snapshots.Store(w.snapshot(w.endpoints...))
-	weight := uint32(1000)
+	weight := int64(1000)
 	w.policies.Store(policy.NewSet(policy.Set{Pods: pods, Rules: []policy.Rule{ruleFor("rack", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin),
 		Locality:     policy.Locality{Affinity: []policy.Affinity{{Key: "rack", Weight: &weight}}},

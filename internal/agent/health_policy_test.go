@@ -58,7 +58,7 @@ func TestGatewayErrorsInARowPauseAnEndpointForTheBaseEjectionTime(t *testing.T) 
 	w.follow(ruleFor("outliers", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(),
 		OutlierDetection: &policy.OutlierDetection{
-			BaseEjectionTime: new(base), Consecutive: &policy.Consecutive{GatewayErrors: new(3)},
+			BaseEjectionTime: new(policy.Duration(base)), Consecutive: &policy.Consecutive{GatewayErrors: new(int32(3))},
 		},
 	}))
 	bad := w.endpoints[1]
@@ -97,7 +97,7 @@ func TestServerErrorsAreNoGatewayErrors(t *testing.T) {
 	w.follow(ruleFor("outliers", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(),
 		OutlierDetection: &policy.OutlierDetection{
-			BaseEjectionTime: new(long), Consecutive: &policy.Consecutive{GatewayErrors: new(2)},
+			BaseEjectionTime: new(policy.Duration(long)), Consecutive: &policy.Consecutive{GatewayErrors: new(int32(2))},
 		},
 	}))
 	bad := w.endpoints[1]
@@ -118,9 +118,9 @@ func TestWhoFailsMoreThanThePercentageSitsOut(t *testing.T) {
 	w.follow(ruleFor("percentage", policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(),
 		OutlierDetection: &policy.OutlierDetection{
-			Interval: new(500 * time.Millisecond), BaseEjectionTime: new(long),
+			Interval: new(policy.Duration(500 * time.Millisecond)), BaseEjectionTime: new(policy.Duration(long)),
 			FailurePercentage: &policy.FailurePercentage{
-				Threshold: new(15.0), MinimumHosts: new(3), RequestVolume: new(10),
+				Threshold: new(policy.Number(15.0)), MinimumHosts: new(int32(3)), RequestVolume: new(int32(10)),
 			},
 		},
 	}))
@@ -151,7 +151,7 @@ func TestANewEndpointStartsSlowly(t *testing.T) {
 	w := newCluster(t, topology.ModeDisabled, 1)
 	w.snapshots.Store(w.snapshot(w.endpoints[:2]...))
 	w.follow(ruleFor("slow", policy.Conf{
-		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(), SlowStart: &policy.SlowStart{Window: window},
+		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(), SlowStart: &policy.SlowStart{Window: policy.Duration(window)},
 	}))
 	r := w.start(agent.Config{Node: "node-a"})
 	r.zones(20)
@@ -194,7 +194,7 @@ func TestBelowTheFailoverThresholdAPartGoesElsewhere(t *testing.T) {
 	w.snapshots.Store(w.snapshot(w.endpoints...))
 	disabled := policy.OverflowDisabled
 	w.follow(ruleFor("threshold", policy.Conf{Locality: policy.Locality{
-		FailoverThreshold: new(50.0), Overflow: policy.Overflow{Mode: &disabled},
+		FailoverThreshold: new(policy.Number(50.0)), Overflow: policy.Overflow{Mode: &disabled},
 	}}))
 	r := w.start(agent.Config{Node: "node-a"})
 	counts := r.zones(requests)
@@ -213,8 +213,8 @@ func ejecting(name string, change func(*policy.Conf)) policy.Rule {
 	conf := policy.Conf{
 		LoadBalancer: balancer(policy.RoundRobin), Locality: oneZone(),
 		OutlierDetection: &policy.OutlierDetection{
-			BaseEjectionTime: new(long), MaxEjectionTime: new(long), MaxEjectionPercent: new(100.0),
-			Consecutive: &policy.Consecutive{GatewayErrors: new(2)},
+			BaseEjectionTime: new(policy.Duration(long)), MaxEjectionTime: new(policy.Duration(long)), MaxEjectionPercent: new(policy.Number(100.0)),
+			Consecutive: &policy.Consecutive{GatewayErrors: new(int32(2))},
 		},
 	}
 	if change != nil {
@@ -225,7 +225,7 @@ func ejecting(name string, change func(*policy.Conf)) policy.Rule {
 
 func TestAPanicThresholdOfAHundredUsesWhoSitsOut(t *testing.T) {
 	w := newCluster(t, topology.ModeDisabled, 1)
-	w.follow(ejecting("panic", func(c *policy.Conf) { c.PanicThreshold = new(100.0) }))
+	w.follow(ejecting("panic", func(c *policy.Conf) { c.PanicThreshold = new(policy.Number(100.0)) }))
 	bad := w.endpoints[1]
 	bad.fails(http.StatusBadGateway)
 	r := w.start(agent.Config{Node: "node-a"})
@@ -240,7 +240,7 @@ func TestAPanicThresholdOfAHundredUsesWhoSitsOut(t *testing.T) {
 
 func TestAPanicThresholdOfZeroUsesNobodyWhoSitsOut(t *testing.T) {
 	w := newCluster(t, topology.ModeDisabled, 1)
-	w.follow(ejecting("calm", func(c *policy.Conf) { c.PanicThreshold = new(0.0) }))
+	w.follow(ejecting("calm", func(c *policy.Conf) { c.PanicThreshold = new(policy.Number(0.0)) }))
 	for _, e := range w.endpoints {
 		e.fails(http.StatusServiceUnavailable)
 	}
@@ -255,7 +255,7 @@ func TestAPanicThresholdOfZeroUsesNobodyWhoSitsOut(t *testing.T) {
 // Ten percent of three is none, but one always may.
 func TestOneEndpointMaySitOutOfAFew(t *testing.T) {
 	w := newCluster(t, topology.ModeDisabled, 1)
-	w.follow(ejecting("few", func(c *policy.Conf) { c.OutlierDetection.MaxEjectionPercent = new(10.0) }))
+	w.follow(ejecting("few", func(c *policy.Conf) { c.OutlierDetection.MaxEjectionPercent = new(policy.Number(10.0)) }))
 	for _, e := range w.endpoints[:2] {
 		e.fails(http.StatusServiceUnavailable)
 	}
@@ -318,7 +318,7 @@ func TestAChangeOfAnotherFieldMovesNoKey(t *testing.T) {
 		rule := func(name string, change func(*policy.Conf)) policy.Rule {
 			return ejecting(name, func(c *policy.Conf) {
 				c.LoadBalancer = balancer(algorithm)
-				c.HashPolicies = []policy.HashPolicy{{Type: policy.HashHeader, Name: "x-user"}}
+				c.HashPolicies = []policy.HashPolicy{{Type: policy.HashHeader, Header: &policy.HeaderKey{Name: "x-user"}}}
 				change(c)
 			})
 		}
@@ -329,8 +329,8 @@ func TestAChangeOfAnotherFieldMovesNoKey(t *testing.T) {
 		before := r.keys(t, 60)
 		for name, change := range map[string]func(*policy.Conf){
 			"outliers": func(c *policy.Conf) { c.OutlierDetection = nil },
-			"panic":    func(c *policy.Conf) { c.PanicThreshold = new(30.0) },
-			"fewer":    func(c *policy.Conf) { c.OutlierDetection.MaxEjectionPercent = new(20.0) },
+			"panic":    func(c *policy.Conf) { c.PanicThreshold = new(policy.Number(30.0)) },
+			"fewer":    func(c *policy.Conf) { c.OutlierDetection.MaxEjectionPercent = new(policy.Number(20.0)) },
 		} {
 			w.follow(rule(string(algorithm)+"-"+name, change))
 			r.applied(string(algorithm) + "-" + name)

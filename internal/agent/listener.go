@@ -24,13 +24,13 @@ func protocolOf(e *route.Entry) l7.Protocol { return l7.ProtocolOf(e.Port.AppPro
 // checkEntry tells which hash policies have no effect on an entry, since they need requests and the port carries bytes.
 func checkEntry(e *route.Entry) []reason.Reason {
 	s := e.Settings.Policy
-	if protocolOf(e) != l7.TCP || !s.Algorithm.IsHashing() {
+	if protocolOf(e) != l7.TCP || !s.LoadBalancer.Type.IsHashing() {
 		return nil
 	}
 	var all []reason.Reason
 	for _, h := range s.HashPolicies {
 		if !l7.HashesConnections(h) {
-			all = append(all, reason.New(reason.HashNeedsHTTP, string(h.Type)+" "+h.Name, e.PortName()))
+			all = append(all, reason.New(reason.HashNeedsHTTP, string(h.Type)+" "+h.Name(), e.PortName()))
 		}
 	}
 	if len(s.Routes) > 0 {

@@ -44,6 +44,7 @@ type planned struct {
 	given   *topology.Service // as the snapshot has it
 	service *topology.Service // with its mode filled in
 	plans   route.Plans
+	maxSkew float64 // that policies allow
 }
 
 // planner turns snapshots into what a node should serve. It keeps the plans before, so that a service whose inputs are the
@@ -56,29 +57,38 @@ type planner struct {
 	survey   plan.Survey
 	costs    topology.Costs
 	services []planned // nil: there was no snapshot yet
+	policies *policy.Set
+	client   policy.Client // a node
 }
 
 func newPlanner(c Config) *planner {
 	return &planner{config: c, compiler: route.NewCompiler(route.Options{
 		Defaults: route.Defaults{Mode: c.Mode, Algorithm: policy.Algorithm(c.Algorithm), Strategy: c.Strategy},
-		Mappings: c.Map, OneNode: c.OneNode, Partial: c.Partial, Check: checkEntry,
+		Mappings: c.Map, OneNode: c.OneNode, Partial: c.Partial, NativeHints: c.Hints == HintsNative,
+		Check: checkEntry,
 	})}
 }
 
-// next gives what a snapshot asks for under some policies; nil: none. A change of policies plans nothing again.
+// next gives what a snapshot asks for under some policies; nil: none. A change of policies plans again only
+// where they cap the skew otherwise.
 func (p *planner) next(s *topology.Snapshot, policies *policy.Set) *desired {
 	client, problems := p.locate(s)
-	p.planAll(s)
+	hasSamePolicies := policies == p.policies && client.Node == p.client.Node && client.Zone == p.client.Zone
+	p.policies, p.client = policies, client
+	p.planAll(s, func(old *planned, svc *topology.Service) float64 {
+		if hasSamePolicies && old.given == svc {
+			return old.maxSkew
+		}
+		return policies.MaxSkew(client, svc)
+	})
 	in := route.Input{Snapshot: new(*s), Policies: policies, Client: client}
 	in.Snapshot.Services = make([]*topology.Service, len(p.services))
 	for i := range p.services {
 		in.Snapshot.Services[i] = p.services[i].service
 	}
-	if p.config.Hints == HintsFromPlan {
-		in.Plans = make([]route.Plans, len(p.services))
-		for i := range p.services {
-			in.Plans[i] = p.services[i].plans
-		}
+	in.Plans = make([]route.Plans, len(p.services))
+	for i := range p.services {
+		in.Plans[i] = p.services[i].plans
 	}
 	table := p.compiler.Compile(in)
 	if len(problems) > 0 {
@@ -89,7 +99,7 @@ func (p *planner) next(s *topology.Snapshot, policies *policy.Set) *desired {
 }
 
 // planAll plans the services of a snapshot, where something changed.
-func (p *planner) planAll(s *topology.Snapshot) {
+func (p *planner) planAll(s *topology.Snapshot, maxSkew func(*planned, *topology.Service) float64) {
 	survey, before := plan.SurveyNodes(s.Nodes), p.services
 	isSame := before != nil && reflect.DeepEqual(survey, p.survey) && reflect.DeepEqual(s.Costs, p.costs)
 	p.survey, p.costs, p.services = survey, s.Costs, make([]planned, len(s.Services))
@@ -101,7 +111,7 @@ func (p *planner) planAll(s *topology.Snapshot) {
 		if len(before) > 0 && before[0].given.ServiceName == svc.ServiceName {
 			old = before[0]
 		}
-		now := planned{given: svc, service: svc}
+		now := planned{given: svc, service: svc, maxSkew: maxSkew(&old, svc)}
 		switch {
 		case old.given != nil && (old.given == svc || reflect.DeepEqual(old.given, svc)):
 			now.service = old.service
@@ -109,11 +119,13 @@ func (p *planner) planAll(s *topology.Snapshot) {
 			now.service = new(*svc)
 			now.service.Mode = p.config.Mode
 		}
-		if isSame && now.service == old.service {
+		if isSame && now.service == old.service && now.maxSkew == old.maxSkew {
 			now.plans = old.plans
 		} else {
 			for _, family := range svc.Families() {
-				now.plans[family] = p.plan(plan.InputOf(s, survey, now.service, family), old.plans[family])
+				in := plan.InputOf(s, survey, now.service, family)
+				in.MaxSkew = now.maxSkew
+				now.plans[family] = p.plan(in, old.plans[family])
 			}
 		}
 		p.services[i] = now

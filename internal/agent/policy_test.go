@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -86,10 +87,10 @@ func TestAPolicyTakesEffectWhileRequestsFlowAndFailsNone(t *testing.T) {
 	only := func(z topology.Zone) policy.Locality {
 		return policy.Locality{
 			Weights:  []policy.Weight{{Key: policy.DefaultZoneKey, Value: string(z), Weight: 1}},
-			Failover: []policy.Failover{{To: policy.FailoverNone}},
+			Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}},
 		}
 	}
-	local := policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}
+	local := policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}}
 	for _, step := range []struct {
 		name string
 		conf policy.Conf
@@ -98,7 +99,7 @@ func TestAPolicyTakesEffectWhileRequestsFlowAndFailsNone(t *testing.T) {
 		{"round", policy.Conf{LoadBalancer: balancer(policy.RoundRobin), Locality: local}, "a"},
 		{"least", policy.Conf{LoadBalancer: balancer(policy.LeastRequest), Locality: only("b")}, "b"},
 		{"ring", policy.Conf{
-			LoadBalancer: balancer(policy.RingHash), HashPolicies: []policy.HashPolicy{{Type: policy.HashHeader, Name: "x-user"}},
+			LoadBalancer: balancer(policy.RingHash), HashPolicies: []policy.HashPolicy{{Type: policy.HashHeader, Header: &policy.HeaderKey{Name: "x-user"}}},
 			Locality: local,
 		}, "a"},
 		{"maglev", policy.Conf{
@@ -150,7 +151,7 @@ func TestAPolicyThatGoesLeavesWhatHeldBefore(t *testing.T) {
 func TestFailoverGoesWhereThePolicyAllowsAndNowhereElse(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
 	w.follow(ruleFor("c-then-none", policy.Conf{Locality: policy.Locality{Failover: []policy.Failover{
-		{To: policy.FailoverOnly, Zone: []topology.Zone{"c"}}, {To: policy.FailoverNone},
+		{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"c"}}}, {To: policy.FailoverTo{Type: policy.FailoverNone}},
 	}}}))
 	r := w.start(agent.Config{Node: "node-a"})
 	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
@@ -170,7 +171,7 @@ func TestWithoutFailoverAnOutageStaysInTheZone(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
 	disabled := policy.OverflowDisabled
 	w.follow(ruleFor("resident", policy.Conf{Locality: policy.Locality{
-		Failover: []policy.Failover{{To: policy.FailoverNone}}, Overflow: policy.Overflow{Mode: &disabled},
+		Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}, Overflow: policy.Overflow{Mode: &disabled},
 	}}))
 	r := w.start(agent.Config{Node: "node-a"})
 	w.in("a")[0].stop()
@@ -252,7 +253,7 @@ func TestClientsOfAClassHaveTheirOwnSettings(t *testing.T) {
 
 func TestStatusTellsWhichPolicyEachFieldComesFrom(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
-	weak := ruleFor("weak", policy.Conf{LoadBalancer: balancer(policy.Random), SlowStart: &policy.SlowStart{Window: time.Minute}})
+	weak := ruleFor("weak", policy.Conf{LoadBalancer: balancer(policy.Random), SlowStart: &policy.SlowStart{Window: policy.Duration(time.Minute)}})
 	weak.Target = policy.Target{Kind: policy.TargetNamespace, Namespace: "shop"}
 	gone := ruleFor("gone", policy.Conf{LoadBalancer: balancer(policy.Random)})
 	gone.Target.Name = "nowhere"
@@ -261,7 +262,7 @@ func TestStatusTellsWhichPolicyEachFieldComesFrom(t *testing.T) {
 		HashPolicies: []policy.HashPolicy{{Type: policy.HashSourceIP}},
 		Locality: policy.Locality{
 			Affinity: []policy.Affinity{{Key: "no/such"}},
-			Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: []topology.Zone{"mars"}}},
+			Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"mars"}}}},
 		},
 	})
 	w.follow(weak, gone, lost)
@@ -327,5 +328,25 @@ func TestAnAgentWithoutPoliciesNeedsNone(t *testing.T) {
 	var none *latest.Value[*policy.Set]
 	if _, err := agent.New(agent.Config{Node: "node-a"}, w.snapshots, agent.Deps{Policies: none}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Zone a makes half of the requests and has a third of the endpoints. A cap of 1.2 is 40 % of all requests, 80 % of those of zone
+// a, though its endpoint copes with all of them.
+func TestACapOnTheSkewMovesWhatHomeCopesWith(t *testing.T) {
+	const requests, share = 1000, 0.8
+	w := newCluster(t, topology.ModeDisabled, 1)
+	s := w.snapshot(w.endpoints...)
+	svc := *s.Services[0]
+	svc.Demand = []topology.ZoneDemand{{Zone: "a", Share: 0.5}, {Zone: "b", Share: 0.25}, {Zone: "c", Share: 0.25}}
+	s.Services = []*topology.Service{&svc}
+	w.snapshots.Store(s)
+	w.follow(ruleFor("capped", policy.Conf{Locality: policy.Locality{MaxSkew: new(policy.Number(1.2))}}))
+	r := w.start(agent.Config{Node: "node-a"})
+	patience.Until(t, "the cap is kept", func() bool { return r.zones(20)["a"] < 20 })
+	counts := r.zones(requests)
+	fiveSigma := 5 * math.Sqrt(share*(1-share)*requests)
+	if got := float64(counts["a"]); math.Abs(got-share*requests) > fiveSigma || counts["a"]+counts["b"]+counts["c"] != requests {
+		t.Errorf("%v, want %.0f ± %.0f at home and the rest in other zones", counts, share*requests, fiveSigma)
 	}
 }

@@ -24,6 +24,7 @@ type pool struct {
 	entry    *route.Entry // that it follows
 	spec     *spec        // what was made of entry
 	strategy *replaceable
+	capped   *overflow.Capped // around strategy
 	observer *observer
 	upstream *l7.Upstream // another one when requests are to be hashed in another way
 	logged   logged
@@ -52,7 +53,7 @@ func newSpec(e *route.Entry, before *spec) *spec {
 		s.prepared = pick.Prepare(s.config, s.endpoints)
 	}
 	h := hashing{}
-	if e.Settings.Policy.Algorithm.IsHashing() {
+	if e.Settings.Policy.LoadBalancer.Type.IsHashing() {
 		h.policies, h.routes = e.Settings.Policy.HashPolicies, e.Settings.Policy.Routes
 	}
 	if s.hashing == nil || !reflect.DeepEqual(h.policies, s.hashing.policies) || !reflect.DeepEqual(h.routes, s.hashing.routes) {
@@ -77,47 +78,56 @@ const percent = 0.01
 
 // poolConfig is how a pool chooses, by the settings of an entry.
 func poolConfig(settings *route.Settings) pick.Config {
-	s := settings.Policy
+	s, b := settings.Policy, settings.Policy.LoadBalancer
 	c := pick.Config{
 		Algorithm:    pick.Algorithm(settings.Algorithm),
-		Choices:      s.ChoiceCount,
-		HashFunction: pick.HashFunction(s.HashFunction),
-		MinRingSize:  s.MinRingSize,
-		MaxRingSize:  s.MaxRingSize,
-		TableSize:    s.TableSize,
+		Choices:      int(*b.LeastRequest.ChoiceCount),
+		HashFunction: pick.HashFunction(*b.RingHash.HashFunction),
+		MinRingSize:  uint64(*b.RingHash.MinRingSize), //nolint:gosec // above 0 by validation.
+		MaxRingSize:  uint64(*b.RingHash.MaxRingSize), //nolint:gosec // above 0 by validation.
+		TableSize:    uint64(*b.Maglev.TableSize),     //nolint:gosec // above 0 by validation.
 	}
-	if s.Algorithm == policy.LeastRequest {
-		c.Bias = &s.ActiveRequestBias
+	if b.Type == policy.LeastRequest {
+		c.Bias = new(float64(*b.LeastRequest.ActiveRequestBias))
 	}
-	if s.SlowStart != nil {
+	if slow := s.SlowStart; slow != nil {
 		c.SlowStart = &pick.SlowStart{
-			Window: s.SlowStart.Window, MinWeight: s.SlowStart.MinWeightPercent * percent, Aggression: s.SlowStart.Aggression,
+			Window: time.Duration(slow.Window), MinWeight: float64(*slow.MinWeightPercent) * percent,
+			Aggression: float64(*slow.Aggression),
 		}
 	}
-	if s.Locality.Threshold != nil {
-		c.Threshold = *s.Locality.Threshold * percent
+	if threshold := s.Locality.FailoverThreshold; threshold != nil {
+		c.Threshold = float64(*threshold) * percent
 	}
-	if s.Panic != nil {
-		c.Panic = new(*s.Panic * percent)
+	if s.PanicThreshold != nil {
+		c.Panic = new(float64(*s.PanicThreshold) * percent)
 	}
-	if o := s.Outlier; o != nil { // the rules that weir always has go on beside it
-		c.Health.Outliers = &health.Outliers{
-			Interval:      o.Interval,
-			Pause:         o.BaseEjectionTime,
-			MaxPause:      o.MaxEjectionTime,
-			MaxOut:        new(o.MaxEjectionPercent * percent),
-			ServerErrors:  o.ServerErrors,
-			GatewayErrors: o.GatewayErrors,
-			LocalErrors:   o.LocalErrors,
-			SuccessRate: health.SuccessRate{
-				Deviations: o.SuccessRateStdev, Hosts: o.SuccessRateMinimumHosts, Volume: o.SuccessRateRequestVolume,
-			},
-			FailureRate: health.FailureRate{
-				Threshold: o.FailureThreshold * percent, Hosts: o.FailureMinimumHosts, Volume: o.FailureRequestVolume,
-			},
-		}
+	if s.OutlierDetection != nil { // the rules that weir always has go on beside it
+		c.Health.Outliers = outliers(s.OutlierDetection)
 	}
 	return c
+}
+
+// outliers gives the detectors that a policy asks for, every default filled in.
+func outliers(s *policy.OutlierDetection) *health.Outliers {
+	o := &health.Outliers{
+		Interval:      time.Duration(*s.Interval),
+		Pause:         time.Duration(*s.BaseEjectionTime),
+		MaxPause:      time.Duration(*s.MaxEjectionTime),
+		MaxOut:        new(float64(*s.MaxEjectionPercent) * percent),
+		ServerErrors:  int(*s.Consecutive.ServerErrors),
+		GatewayErrors: int(*s.Consecutive.GatewayErrors),
+		LocalErrors:   int(*s.Consecutive.LocalErrors),
+	}
+	if r := s.SuccessRate; r != nil {
+		o.SuccessRate = health.SuccessRate{Deviations: float64(*r.Stdev), Hosts: int(*r.MinimumHosts), Volume: int(*r.RequestVolume)}
+	}
+	if f := s.FailurePercentage; f != nil {
+		o.FailureRate = health.FailureRate{
+			Threshold: float64(*f.Threshold) * percent, Hosts: int(*f.MinimumHosts), Volume: int(*f.RequestVolume),
+		}
+	}
+	return o
 }
 
 // replaceable is a strategy that can be replaced: a pool keeps the one it was made with, and a service may ask for another
@@ -148,11 +158,12 @@ func (r *replaceable) replace(now time.Duration, o route.Overflow) {
 // newPool makes the pool of an entry, which holds nothing yet; update fills it.
 func (p *l7Plane) newPool(e *route.Entry, s *spec) *pool {
 	strategy := &replaceable{}
+	capped := &overflow.Capped{Strategy: strategy}
 	return &pool{
 		Pool: pick.NewPool(pick.Options{
 			Zone:     e.Key.Zone,
 			Random:   rand.Uint64,
-			Strategy: strategy,
+			Strategy: capped,
 			Config:   s.config,
 			Rotate:   e.Settings.Rotate,
 			Parallel: runtime.GOMAXPROCS(0),
@@ -160,6 +171,7 @@ func (p *l7Plane) newPool(e *route.Entry, s *spec) *pool {
 		entry:    &route.Entry{},
 		spec:     &spec{},
 		strategy: strategy,
+		capped:   capped,
 		observer: p.metrics.observer(e.Key.Service, e.Key.Zone),
 	}
 }
@@ -168,7 +180,7 @@ func (p *l7Plane) newPool(e *route.Entry, s *spec) *pool {
 // its requests are doing stays, whatever changes.
 func (p *l7Plane) update(pool *pool, e *route.Entry, s *spec) bool {
 	before, old, now := pool.entry, pool.spec, p.clock()
-	pool.entry, pool.spec = e, s
+	pool.entry, pool.spec, pool.capped.Skew = e, s, e.Settings.Skew
 	changed := old.prepared != s.prepared || before.Settings.Overflow != e.Settings.Overflow
 	if before.Settings.Overflow != e.Settings.Overflow {
 		pool.strategy.replace(now, e.Settings.Overflow)

@@ -39,7 +39,7 @@ func TestWhatNoChangeTouchesIsNotPreparedAgain(t *testing.T) {
 	again := specs(p.next(s, policy.NewSet(policy.Set{Rules: rules})).table, first)
 	rules = ruled(policy.Locality{})
 	rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.Maglev}
-	rules[0].Conf.HashPolicies = []policy.HashPolicy{{Type: policy.HashHeader, Name: "x"}}
+	rules[0].Conf.HashPolicies = []policy.HashPolicy{{Type: policy.HashHeader, Header: &policy.HeaderKey{Name: "x"}}}
 	other := p.next(s, policy.NewSet(policy.Set{Rules: rules}))
 	hashed := specs(other.table, again)
 	for i := range first {
@@ -63,9 +63,9 @@ func TestHashPoliciesThatTCPHasNoUseForAreReported(t *testing.T) {
 	rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.Maglev}
 	rules[0].Conf.HashPolicies = []policy.HashPolicy{
 		{Type: policy.HashSourceIP},
-		{Type: policy.HashFilterState, Name: "weir.client.port"},
-		{Type: policy.HashFilterState, Name: "weir.request.path"},
-		{Type: policy.HashHeader, Name: "x-user"},
+		{Type: policy.HashFilterState, FilterState: &policy.FilterStateKey{Key: "weir.client.port"}},
+		{Type: policy.HashFilterState, FilterState: &policy.FilterStateKey{Key: "weir.request.path"}},
+		{Type: policy.HashHeader, Header: &policy.HeaderKey{Name: "x-user"}},
 	}
 	s := parse(t, "nodes a:4; service web ip=10.9.0.1; endpoints a:1")
 	s.Services[0].Ports[0].AppProtocol = "tcp"
@@ -84,17 +84,17 @@ func TestHashPoliciesThatTCPHasNoUseForAreReported(t *testing.T) {
 
 func TestSettingsBecomeAPoolsConfig(t *testing.T) {
 	rules := ruled(policy.Locality{
-		FailoverThreshold: new(70.0),
+		FailoverThreshold: new(policy.Number(70.0)),
 		Overflow:          policy.Overflow{LoadBand: &policy.LoadBand{Low: 2, High: 8}},
 	})
 	conf := &rules[0].Conf
 	conf.LoadBalancer = &policy.LoadBalancer{Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{
-		ChoiceCount: new(8), ActiveRequestBias: new(0.0),
+		ChoiceCount: new(int32(8)), ActiveRequestBias: new(policy.Number(0.0)),
 	}}
-	conf.SlowStart = &policy.SlowStart{Window: 30 * time.Second}
-	conf.PanicThreshold = new(0.0)
+	conf.SlowStart = &policy.SlowStart{Window: policy.Duration(30 * time.Second)}
+	conf.PanicThreshold = new(policy.Number(0.0))
 	conf.OutlierDetection = &policy.OutlierDetection{
-		MaxEjectionPercent: new(30.0), Consecutive: &policy.Consecutive{GatewayErrors: new(3)},
+		MaxEjectionPercent: new(policy.Number(30.0)), Consecutive: &policy.Consecutive{GatewayErrors: new(int32(3))},
 	}
 	p := planning()
 	s := parse(t, "nodes a:4; service web ip=10.9.0.1 strategy=Static; endpoints a:1")

@@ -60,6 +60,7 @@ func Explain(s *topology.Snapshot, survey *plan.Survey, svc *topology.Service, o
 	var all []Explanation
 	for _, family := range families(svc) {
 		in := plan.InputOf(s, *survey, svc, family)
+		in.MaxSkew = o.Policies.MaxSkew(o.Client, svc)
 		planned := plan.Compute(in)
 		x := Explanation{Plan: o.view(in, &planned), Planned: planned, Policy: o.policy(svc)}
 		if o.Mode != "" {

@@ -112,7 +112,7 @@ func (o *Options) policy(svc *topology.Service) *Policy {
 		}
 		s := o.Policies.Resolve(o.Client, policy.Destination{Service: svc.ServiceName, Port: port})
 		p.Ports = append(p.Ports, PolicyPort{
-			Name: port.Name, Port: port.Port, Protocol: string(port.Protocol), Algorithm: string(s.Algorithm),
+			Name: port.Name, Port: port.Port, Protocol: string(port.Protocol), Algorithm: string(s.LoadBalancer.Type),
 			Fields: append(Fields(&s), routeFields(&s)...), Notes: Notes(&s),
 		})
 	}

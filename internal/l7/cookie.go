@@ -22,25 +22,29 @@ type cookieRule struct {
 //
 // Source: the attributes and their order are Envoy's. Max-Age counts whole seconds; below one there is no Max-Age, which
 // makes a session cookie.
-func compileCookie(p *policy.HashPolicy) (*cookieRule, error) {
-	if !isToken([]byte(p.Name)) {
-		return nil, fmt.Errorf("cookie name %q: want a token", p.Name)
+func compileCookie(c *policy.CookieKey) (*cookieRule, error) {
+	if !isToken([]byte(c.Name)) {
+		return nil, fmt.Errorf("cookie name %q: want a token", c.Name)
 	}
-	if strings.ContainsFunc(p.Path, func(c rune) bool { return c == ';' || c < ' ' || c == 0x7f }) {
-		return nil, fmt.Errorf("path %q of cookie %s: want no semicolon and no control character", p.Path, p.Name)
+	var path string
+	if c.Path != nil {
+		path = *c.Path
 	}
-	if p.TTL == nil {
+	if strings.ContainsFunc(path, func(c rune) bool { return c == ';' || c < ' ' || c == 0x7f }) {
+		return nil, fmt.Errorf("path %q of cookie %s: want no semicolon and no control character", path, c.Name)
+	}
+	if c.TTL == nil {
 		return nil, nil
 	}
-	if *p.TTL < 0 {
-		return nil, fmt.Errorf("ttl %v of cookie %s: want 0 or more", *p.TTL, p.Name)
+	if *c.TTL < 0 {
+		return nil, fmt.Errorf("ttl %v of cookie %s: want 0 or more", *c.TTL, c.Name)
 	}
-	rule := cookieRule{before: p.Name + `="`, after: `"`}
-	if seconds := int64(*p.TTL / time.Second); seconds > 0 {
+	rule := cookieRule{before: c.Name + `="`, after: `"`}
+	if seconds := int64(time.Duration(*c.TTL) / time.Second); seconds > 0 {
 		rule.after += "; Max-Age=" + strconv.FormatInt(seconds, 10)
 	}
-	if p.Path != "" {
-		rule.after += "; Path=" + p.Path
+	if path != "" {
+		rule.after += "; Path=" + path
 	}
 	rule.after += "; HttpOnly"
 	return &rule, nil

@@ -60,21 +60,21 @@ func compileSteps(policies []policy.HashPolicy) ([]step, error) {
 }
 
 func compileStep(p *policy.HashPolicy) (step, error) {
-	s := step{from: p.Type, name: p.Name, terminal: p.Terminal}
-	if p.Name == "" && p.Type != policy.HashSourceIP {
+	s := step{from: p.Type, name: p.Name(), terminal: p.Terminal != nil && *p.Terminal}
+	if s.name == "" && p.Type != policy.HashSourceIP {
 		return s, fmt.Errorf("%s without a name", p.Type)
 	}
 	switch p.Type {
 	case policy.HashHeader:
-		s.name, s.field = fieldOf(p.Name)
+		s.name, s.field = fieldOf(s.name)
 	case policy.HashCookie:
-		cookie, err := compileCookie(p)
+		cookie, err := compileCookie(p.Cookie)
 		if err != nil {
 			return s, err
 		}
 		s.cookie = cookie
 	case policy.HashFilterState:
-		s.state = stateKeyOf(p.Name)
+		s.state = stateKeyOf(s.name)
 	case policy.HashSourceIP, policy.HashQueryParameter:
 	default:
 		return s, fmt.Errorf("type %q: want Header, Cookie, SourceIP, QueryParameter or FilterState", p.Type)
@@ -86,7 +86,7 @@ func compileStep(p *policy.HashPolicy) (step, error) {
 // of the connection. All others have no effect there.
 func HashesConnections(p policy.HashPolicy) bool {
 	return p.Type == policy.HashSourceIP || p.Type == policy.HashFilterState && slices.ContainsFunc(FilterStateKeys(),
-		func(k FilterStateKey) bool { return k.Connection && k.Name == p.Name })
+		func(k FilterStateKey) bool { return k.Connection && k.Name == p.Name() })
 }
 
 // IsEmpty tells whether no request gets a key.

@@ -41,29 +41,31 @@ func compiled(tb testing.TB, policies ...policy.HashPolicy) l7.HashRules {
 
 // The policies of the tests; a terminal one is made by end.
 func header(name string) policy.HashPolicy {
-	return policy.HashPolicy{Type: policy.HashHeader, Name: name}
+	return policy.HashPolicy{Type: policy.HashHeader, Header: &policy.HeaderKey{Name: name}}
 }
 
 func query(name string) policy.HashPolicy {
-	return policy.HashPolicy{Type: policy.HashQueryParameter, Name: name}
+	return policy.HashPolicy{Type: policy.HashQueryParameter, QueryParameter: &policy.QueryParameterKey{Name: name}}
 }
 
 func state(key string) policy.HashPolicy {
-	return policy.HashPolicy{Type: policy.HashFilterState, Name: key}
+	return policy.HashPolicy{Type: policy.HashFilterState, FilterState: &policy.FilterStateKey{Key: key}}
 }
 
 func sourceIP() policy.HashPolicy { return policy.HashPolicy{Type: policy.HashSourceIP} }
 
 func cookie(name string) policy.HashPolicy {
-	return policy.HashPolicy{Type: policy.HashCookie, Name: name}
+	return policy.HashPolicy{Type: policy.HashCookie, Cookie: &policy.CookieKey{Name: name}}
 }
 
 func made(name string, ttl time.Duration, path string) policy.HashPolicy {
-	return policy.HashPolicy{Type: policy.HashCookie, Name: name, TTL: &ttl, Path: path}
+	p := cookie(name)
+	p.Cookie.TTL, p.Cookie.Path = new(policy.Duration(ttl)), &path
+	return p
 }
 
 func end(p policy.HashPolicy) policy.HashPolicy {
-	p.Terminal = true
+	p.Terminal = new(true)
 	return p
 }
 
@@ -228,12 +230,12 @@ func TestPoliciesAgreeWithTheirTwin(t *testing.T) {
 		for range random.IntN(8) {
 			i := random.IntN(len(all))
 			next := all[i]
-			next.Terminal = random.IntN(3) == 0
+			next.Terminal = new(random.IntN(3) == 0)
 			list = append(list, next)
 			if brings[i] != 0 && !isOver {
 				have = append(have, brings[i])
 			}
-			isOver = isOver || next.Terminal && len(have) > 0
+			isOver = isOver || *next.Terminal && len(have) > 0
 		}
 		var want uint64
 		for i, h := range have {
@@ -259,7 +261,7 @@ func TestRulesThatCannotBeCompiled(t *testing.T) {
 		routes   []policy.RouteHash
 		want     string
 	}{
-		{[]policy.HashPolicy{sourceIP(), {Type: "Moon", Name: "x"}}, nil, `hash policy 1: type "Moon": want Header, Cookie, SourceIP, QueryParameter or FilterState`},
+		{[]policy.HashPolicy{sourceIP(), {Type: "Moon", Header: &policy.HeaderKey{Name: "x"}}}, nil, `hash policy 1: type "Moon": want Header, Cookie, SourceIP, QueryParameter or FilterState`},
 		{[]policy.HashPolicy{header("")}, nil, "hash policy 0: Header without a name"},
 		{[]policy.HashPolicy{made("a b", 0, "")}, nil, `hash policy 0: cookie name "a b": want a token`},
 		{[]policy.HashPolicy{made("a", 0, "/;x")}, nil, `hash policy 0: path "/;x" of cookie a: want no semicolon and no control character`},

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/pick"
-	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/l7"
 )
 
@@ -260,7 +259,7 @@ func TestPoliciesOfALaneAreItsOwn(t *testing.T) {
 	w := spread(t, 8)
 	upstreams := w.upstreams(t, header("a"))
 	upstreams.ByClient = map[netip.Addr]*l7.Upstream{
-		netip.MustParseAddr("127.0.0.2"): w.upstreams(t, policy.HashPolicy{Type: policy.HashHeader, Name: "b"}).Default,
+		netip.MustParseAddr("127.0.0.2"): w.upstreams(t, header("b")).Default,
 	}
 	p := start(t, l7.Options{Upstreams: upstreams})
 	for addr, want := range map[string]string{"127.0.0.1": "x", "127.0.0.2": "y"} {

@@ -54,9 +54,9 @@ func (r *reader) mesh(d document, kind string) error {
 		return err
 	}
 	if e.out.Len() > maxMeshBytes {
-		tooLong := mesh.Finding{Message: fmt.Sprintf("the document exceeds %d bytes: split it", maxMeshBytes), Refused: true}
+		tooLong := policy.Finding{Message: fmt.Sprintf("the document exceeds %d bytes: split it", maxMeshBytes), Severity: policy.Refused}
 		r.meshDocument(d, &mesh.Document{
-			Origin: policy.Origin{Dialect: policy.Dialect(kind), Name: name}, Findings: []mesh.Finding{tooLong},
+			Origin: policy.Origin{Dialect: policy.Dialect(kind), Name: name}, Findings: []policy.Finding{tooLong},
 		})
 		return nil
 	}
@@ -72,7 +72,7 @@ func (r *reader) otherMeshType(d document, kind string, known []string) {
 		return
 	}
 	name, _ := d.word("name")
-	r.refuse(d, convert.Ref{Kind: kind, Name: name}, mesh.Finding{
+	r.refuse(d, convert.Ref{Kind: kind, Name: name}, policy.Finding{
 		Path: "type", Message: fmt.Sprintf("unknown type: did you mean %s?", topology.Near(kind, known)[0]),
 	})
 }
@@ -81,14 +81,14 @@ func (r *reader) otherMeshType(d document, kind string, known []string) {
 func (r *reader) meshDocument(d document, read *mesh.Document) {
 	ref := convert.Ref{Kind: string(read.Origin.Dialect), Name: read.Origin.Name}
 	if first, ok := r.places[ref]; ok && ref.Name != "" {
-		r.refuse(d, ref, mesh.Finding{
+		r.refuse(d, ref, policy.Finding{
 			Message: fmt.Sprintf("the document is in %s already, and that one counts", position(first.file, first.root.Line)),
 		})
 		return
 	}
 	r.places[ref], r.meshes[ref] = d, read
 	for _, f := range read.Findings {
-		if f.Refused {
+		if f.Severity == policy.Refused {
 			r.refuse(d, ref, f)
 			continue
 		}
@@ -111,7 +111,7 @@ func (r *reader) meshDocument(d document, read *mesh.Document) {
 }
 
 // refuse reports what keeps a document from being followed.
-func (r *reader) refuse(d document, ref convert.Ref, f mesh.Finding) {
+func (r *reader) refuse(d document, ref convert.Ref, f policy.Finding) {
 	r.found(d, convert.Problem{
 		Object: ref, Field: f.Path, Message: f.Message, Refused: true, Instead: policyLeftOut,
 	})

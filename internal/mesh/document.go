@@ -26,18 +26,11 @@ type Options struct {
 	Namespace string
 }
 
-// Finding is something about a document that its author should know.
-type Finding struct {
-	Path    string // in the document's own spelling, as in spec.to[0].default.loadBalancer; empty: the document
-	Message string
-	Refused bool // the document does not count
-}
-
 // Document is what was read of one document.
 type Document struct {
-	Origin   policy.Origin // of the first entry
-	Rules    []policy.Rule // one for each entry of spec.to, in that order; none if the document is refused
-	Findings []Finding     // in the order in which they were found
+	Origin   policy.Origin    // of the first entry
+	Rules    []policy.Rule    // one for each entry of spec.to, in that order; none if the document is refused
+	Findings []policy.Finding // in the order in which they were found, with paths in the document's own spelling, as spec.to[0].default
 
 	paths []map[string]string // of each entry, see entry
 }
@@ -52,7 +45,7 @@ func (d *Document) Path(entry int, path string) string {
 
 // Refused tells whether the document does not count.
 func (d *Document) Refused() bool {
-	return slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Refused })
+	return policy.IsRefused(d.Findings)
 }
 
 // Types are the types of documents that Parse reads.
@@ -81,15 +74,15 @@ type parser struct {
 	origin   policy.Origin
 	rules    []policy.Rule
 	paths    []map[string]string // of each entry
-	findings []Finding
+	findings []policy.Finding
 }
 
 func (p *parser) refuse(path, message string) {
-	p.findings = append(p.findings, Finding{Path: path, Message: message, Refused: true})
+	p.findings = append(p.findings, policy.Finding{Path: path, Message: message, Severity: policy.Refused})
 }
 
 func (p *parser) warn(path, message string) {
-	p.findings = append(p.findings, Finding{Path: path, Message: message})
+	p.findings = append(p.findings, policy.Finding{Path: path, Message: message, Severity: policy.Warning})
 }
 
 // The keys of a document and of its spec, which old documents have at the top.
@@ -146,7 +139,7 @@ func (p *parser) spec(spec *mapping) {
 		e.rule.Origin.Entry = i
 		e.rule.Clients = clients.Clients
 		clients.spell(&e)
-		e.read(item)
+		e.readEntry(item)
 		p.rules = append(p.rules, e.rule)
 		p.paths = append(p.paths, e.spelled)
 	}
@@ -175,7 +168,7 @@ func translate(spelled map[string]string, path string) string {
 	return spelled[""]
 }
 
-func (e *entry) read(item value) {
+func (e *entry) readEntry(item value) {
 	e.spell("", item)
 	fields := item.fields(refKey, "default")
 	if fields == nil {
@@ -196,7 +189,7 @@ func (e *entry) read(item value) {
 	e.loadBalancer(conf.at("loadBalancer"))
 	e.hashPolicies(conf.at("hashPolicies"))
 	e.locality(conf.at("localityAwareness"), conf.at("appendLocalityAwareness"))
-	if !slices.ContainsFunc(e.findings, func(f Finding) bool { return f.Refused }) {
+	if !policy.IsRefused(e.findings) {
 		e.validate()
 	}
 }

@@ -66,13 +66,12 @@ func (e *entry) hashPolicy(item value) (p policy.HashPolicy, counts bool) {
 		e.refuse(item.path, "want a mapping, got nothing")
 		return p, false
 	}
-	m := item.fields(append([]string{"type", "terminal"}, blocks...)...)
+	at := fmt.Sprintf("hashPolicies[%d]", len(e.rule.Conf.HashPolicies))
+	m := e.read(at, item, &p, blockConnection, blockQuery)
 	if m == nil {
 		return p, false
 	}
-	at := fmt.Sprintf("hashPolicies[%d]", len(e.rule.Conf.HashPolicies))
-	e.spell(at, item)
-	kind := m.at("type").required()
+	kind := string(p.Type)
 	own, known := hashPolicyTypes()[kind]
 	if !known {
 		if kind != "" {
@@ -85,15 +84,20 @@ func (e *entry) hashPolicy(item value) (p policy.HashPolicy, counts bool) {
 			e.refuse(v.path, "does not go with type "+kind+": remove one of them")
 		}
 	}
-	if terminal := m.at("terminal").flag(); terminal != nil {
-		p.Terminal = *terminal
-	}
 	block := m.at(own)
 	if !block.isThere() && kind != string(policy.HashSourceIP) {
 		e.refuse(block.path, "missing: type "+kind+" needs it")
 		return p, false
 	}
-	return p, e.hashBlock(&p, at, kind, block)
+	switch kind {
+	case string(policy.HashSourceIP), typeConnection:
+		p.Type = policy.HashSourceIP
+		return p, e.connection(block)
+	case typeQuery:
+		p.Type, p.QueryParameter = policy.HashQueryParameter, new(policy.QueryParameterKey)
+		e.read(at+"."+blockQueryParameter, block, p.QueryParameter)
+	}
+	return p, true
 }
 
 func unknownHashPolicy(kind string) string {
@@ -104,44 +108,6 @@ func unknownHashPolicy(kind string) string {
 	slices.Sort(types)
 	return fmt.Sprintf("unknown type %s: did you mean %s? All that may be here: %s",
 		quote(kind), topology.Near(kind, types)[0], strings.Join(types, ", "))
-}
-
-// hashBlock reads the block of a policy at the model's path.
-func (e *entry) hashBlock(p *policy.HashPolicy, at, kind string, block value) (counts bool) {
-	p.Type = policy.HashPolicyType(kind)
-	switch kind {
-	case string(policy.HashSourceIP), typeConnection:
-		p.Type = policy.HashSourceIP
-		return e.connection(block)
-	case string(policy.HashCookie):
-		m := block.fields("name", "ttl", "path")
-		if m == nil {
-			return false
-		}
-		e.spell(at+".cookie", block)
-		p.Name, p.TTL, p.Path = m.at("name").required(), m.at("ttl").duration(), m.at("path").text()
-		return true
-	case string(policy.HashFilterState):
-		m := block.fields("key")
-		if m == nil {
-			return false
-		}
-		e.spell(at+".filterState", block)
-		p.Name = m.at("key").required()
-		return true
-	default:
-		if kind == typeQuery {
-			p.Type = policy.HashQueryParameter
-		}
-		m := block.fields("name")
-		if m == nil {
-			return false
-		}
-		e.spell(at+".header", block)
-		e.spell(at+".queryParameter", block)
-		p.Name = m.at("name").required()
-		return true
-	}
 }
 
 // connection reads which attribute of a connection is hashed: there is only its source address.

@@ -2,7 +2,6 @@ package mesh
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/weir-lb/weir/internal/core/policy"
 )
@@ -12,74 +11,27 @@ const labelHash = "kuma.io/hash"
 
 // loadBalancer reads how endpoints are chosen.
 func (e *entry) loadBalancer(v value) {
-	m := v.fields("type", "leastRequest", "ringHash", "maglev")
-	if m == nil {
+	lb := new(policy.LoadBalancer)
+	if e.read("loadBalancer", v, lb) == nil {
 		return
 	}
-	const at = "loadBalancer"
-	e.spell(at, v)
-	lb := &policy.LoadBalancer{Type: policy.Algorithm(m.at("type").required())}
-	e.spell(at+".type", m.at("type"))
 	e.rule.Conf.LoadBalancer = lb
-	lb.LeastRequest = e.leastRequest(at+".leastRequest", m.at("leastRequest"))
-	lb.RingHash = e.ringHash(at+".ringHash", m.at("ringHash"))
-	lb.Maglev = e.maglev(at+".maglev", m.at("maglev"))
 	if lb.Type.IsHashing() {
-		e.rule.Conf.EndpointHashKey = &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: labelHash}
+		e.rule.Conf.EndpointHashKey = &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: new(labelHash)}
 	}
-}
-
-func (e *entry) leastRequest(at string, v value) *policy.LeastRequestConf {
-	m := v.fields("choiceCount", "activeRequestBias")
-	if m == nil {
-		return nil
-	}
-	e.spell(at, v)
-	conf := &policy.LeastRequestConf{ActiveRequestBias: m.at("activeRequestBias").decimal()}
-	if n := m.at("choiceCount").whole(math.MaxInt32); n != nil {
-		count := int(*n) //nolint:gosec // it is at most MaxInt32.
-		conf.ChoiceCount = &count
-	}
-	return conf
-}
-
-func (e *entry) ringHash(at string, v value) *policy.RingHashConf {
-	m := v.fields("hashFunction", "minRingSize", "maxRingSize", "hashPolicies")
-	if m == nil {
-		return nil
-	}
-	e.spell(at, v)
-	conf := &policy.RingHashConf{
-		MinRingSize: m.at("minRingSize").whole(math.MaxUint64),
-		MaxRingSize: m.at("maxRingSize").whole(math.MaxUint64),
-	}
-	switch name := m.at("hashFunction").text(); name {
-	case "XX_HASH":
-		conf.HashFunction = policy.XXHash
-	case "MURMUR_HASH_2":
-		conf.HashFunction = policy.MurmurHash2
-	default:
-		conf.HashFunction = policy.HashFunction(name)
-	}
-	e.hashPolicies(m.at("hashPolicies"))
-	return conf
-}
-
-func (e *entry) maglev(at string, v value) *policy.MaglevConf {
-	m := v.fields("tableSize", "hashPolicies")
-	if m == nil {
-		return nil
-	}
-	e.spell(at, v)
-	size := m.at("tableSize")
-	conf := &policy.MaglevConf{TableSize: size.whole(math.MaxUint64)}
-	e.spell(at+".tableSize", size)
-	if n := conf.TableSize; n != nil && *n > 0 && e.options.Strictness == Compatible {
-		if prime, ok := policy.NextPrime(*n); ok && prime != *n {
-			e.warn(size.path, fmt.Sprintf("%d is not prime: the next prime, %d, is taken", *n, prime))
-			conf.TableSize = &prime
+	if r := lb.RingHash; r != nil && r.HashFunction != nil {
+		switch string(*r.HashFunction) {
+		case "XX_HASH":
+			r.HashFunction = new(policy.XXHash)
+		case "MURMUR_HASH_2":
+			r.HashFunction = new(policy.MurmurHash2)
 		}
 	}
-	e.hashPolicies(m.at("hashPolicies"))
-	return conf
+	if m := lb.Maglev; m != nil && m.TableSize != nil && *m.TableSize > 0 && e.options.Strictness == Compatible {
+		if prime, ok := policy.NextPrime(*m.TableSize); ok && prime != *m.TableSize {
+			e.warn(e.spelled["loadBalancer.maglev.tableSize"],
+				fmt.Sprintf("%d is not prime: the next prime, %d, is taken", *m.TableSize, prime))
+			m.TableSize = &prime
+		}
+	}
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // defaultThreshold is the percentage of healthy local endpoints below which a policy with crossZone lets other zones take
@@ -29,7 +29,7 @@ func (e *entry) locality(v, more value) {
 		e.localZone(m.at("localZone"))
 		e.crossZone(m.at("crossZone"))
 		if m.at("localZone").isThere() && !m.at("crossZone").isThere() {
-			l.Failover = []policy.Failover{{To: policy.FailoverNone}} // other zones are for those who ask for them
+			l.Failover = nowhere() // other zones are for those who ask for them
 			e.spell("locality.failover", m.at("localZone"))
 		}
 		e.matchers(m.at("matchers"))
@@ -37,11 +37,11 @@ func (e *entry) locality(v, more value) {
 	if extra != nil {
 		e.matchers(extra.at("matchers"))
 	}
-	e.settle(m)
+	e.enable(m)
 }
 
-// settle lets what is said about localities win over disabled, as the mesh has it.
-func (e *entry) settle(m *mapping) {
+// enable lets what is said about localities win over disabled, as the mesh has it.
+func (e *entry) enable(m *mapping) {
 	l := &e.rule.Conf.Locality
 	if l.Failover == nil && l.Affinity == nil && l.Weights == nil {
 		return
@@ -58,28 +58,10 @@ func (e *entry) localZone(v value) {
 	if m == nil {
 		return
 	}
-	items, ok := m.at("affinityTags").list()
-	if !ok {
-		return
-	}
-	e.spell("locality.affinity", m.at("affinityTags"))
 	l := &e.rule.Conf.Locality
-	l.Affinity = []policy.Affinity{}
-	for i, item := range items {
-		e.spell(fmt.Sprintf("locality.affinity[%d]", i), item)
-		tag := item.fields("key", "weight")
-		if tag == nil {
-			e.refuseNothing(item)
-			continue
-		}
-		l.Affinity = append(l.Affinity, policy.Affinity{Key: label(tag.at("key").required()), Weight: tag.at("weight").weight()})
-	}
-}
-
-// refuseNothing refuses an element of a list that is null; others that are no mapping are refused already.
-func (e *entry) refuseNothing(item value) {
-	if !item.isThere() {
-		e.refuse(item.path, "want a mapping, got nothing")
+	e.readKind("locality.affinity", m.at("affinityTags"), reflect.ValueOf(&l.Affinity).Elem())
+	for i := range l.Affinity {
+		l.Affinity[i].Key = label(l.Affinity[i].Key)
 	}
 }
 
@@ -91,15 +73,6 @@ func label(tag string) string {
 	return tag
 }
 
-func (v value) weight() *uint32 {
-	n := v.whole(math.MaxUint32)
-	if n == nil {
-		return nil
-	}
-	w := uint32(*n) //nolint:gosec // it is at most MaxUint32.
-	return &w
-}
-
 func (e *entry) crossZone(v value) {
 	m := v.fields("failover", "failoverThreshold")
 	if m == nil {
@@ -107,16 +80,12 @@ func (e *entry) crossZone(v value) {
 	}
 	l := &e.rule.Conf.Locality
 	e.spell("locality.failover", m.at("failover"))
-	items, _ := m.at("failover").list()
-	for i, item := range items {
-		e.spell(fmt.Sprintf("locality.failover[%d]", i), item)
-		e.failover(item)
-	}
-	if len(items) == 0 {
-		l.Failover = []policy.Failover{{To: policy.FailoverNone}} // a zone that no rule names is not used
+	e.readKind("locality.failover", m.at("failover"), reflect.ValueOf(&l.Failover).Elem())
+	if len(l.Failover) == 0 {
+		l.Failover = nowhere() // a zone that no rule names is not used
 		e.spell("locality.failover", v)
 	}
-	threshold := float64(defaultThreshold)
+	threshold := policy.Number(defaultThreshold)
 	l.FailoverThreshold = &threshold
 	e.spell("locality.failoverThreshold", m.at("failoverThreshold"))
 	if t := m.at("failoverThreshold").fields("percentage"); t != nil {
@@ -128,40 +97,9 @@ func (e *entry) crossZone(v value) {
 	}
 }
 
-func (e *entry) failover(item value) {
-	m := item.fields("from", "to")
-	if m == nil {
-		e.refuseNothing(item)
-		return
-	}
-	var rule policy.Failover
-	if from := m.at("from").fields("zones"); from != nil {
-		if rule.From = zones(from.at("zones")); rule.From == nil {
-			rule.From = []topology.Zone{} // which is not "any"
-		}
-	}
-	to := m.at("to").fields("type", "zones")
-	if to == nil {
-		if !m.at("to").isThere() {
-			e.refuse(m.at("to").path, "missing: it says where the traffic goes")
-		}
-		return
-	}
-	rule.To = policy.FailoverType(to.at("type").required())
-	rule.Zone = zones(to.at("zones"))
-	e.rule.Conf.Locality.Failover = append(e.rule.Conf.Locality.Failover, rule)
-}
-
-func zones(v value) []topology.Zone {
-	texts := v.texts()
-	if texts == nil {
-		return nil
-	}
-	zones := make([]topology.Zone, 0, len(texts))
-	for _, text := range texts {
-		zones = append(zones, topology.Zone(text))
-	}
-	return zones
+// nowhere is failover to no zone.
+func nowhere() []policy.Failover {
+	return []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}
 }
 
 // matchers reads the fixed weights of the specification's outlook: endpoints by a tag, in place of the client's zone.
@@ -193,8 +131,8 @@ func (e *entry) matchers(v value) {
 		e.spell(at+".key", tag.at("name"))
 		e.spell(at+".value", tag.at("value"))
 		w := policy.Weight{Key: label(tag.at("name").required()), Value: tag.at("value").required(), Weight: 1}
-		if weight := m.at("weight").weight(); weight != nil {
-			w.Weight = *weight
+		if weight := m.at("weight").whole(math.MaxUint32); weight != nil {
+			w.Weight = int64(*weight) //nolint:gosec // it is at most MaxUint32.
 		}
 		l.Weights = append(l.Weights, w)
 	}

@@ -23,11 +23,11 @@ func parse(tb testing.TB, text string, o mesh.Options) mesh.Document {
 }
 
 // render gives findings as lines.
-func render(findings []mesh.Finding) string {
+func render(findings []policy.Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
 		word := "warning"
-		if f.Refused {
+		if f.Severity == policy.Refused {
 			word = "refused"
 		}
 		fmt.Fprintf(&b, "%s %s: %s\n", word, f.Path, f.Message)

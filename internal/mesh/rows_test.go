@@ -33,21 +33,21 @@ func TestK43LocalZoneAndCrossZoneWinOverDisabled(t *testing.T) {
 	const warning = "warning spec.to[0].default.localityAwareness.disabled: " +
 		"is not followed: localZone, crossZone and matchers win over it"
 	wantLocality(t, "localityAwareness: {disabled: true, localZone: {affinityTags: [{key: rack}]}}", warning, policy.Locality{
-		Disabled: new(false), Affinity: []policy.Affinity{{Key: "rack"}}, Failover: []policy.Failover{{To: policy.FailoverNone}},
+		Disabled: new(false), Affinity: []policy.Affinity{{Key: "rack"}}, Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}},
 	})
 	wantLocality(t, "localityAwareness: {disabled: true, crossZone: {failover: [{to: {type: Any}}]}}", warning, policy.Locality{
-		Disabled: new(false), Failover: []policy.Failover{{To: policy.FailoverAny}}, FailoverThreshold: new(50.0),
+		Disabled: new(false), Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverAny}}}, FailoverThreshold: new(policy.Number(50.0)),
 	})
 }
 
 func TestK44LocalZoneWithoutCrossZoneStaysInTheZone(t *testing.T) {
-	none := []policy.Failover{{To: policy.FailoverNone}}
+	none := []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}
 	wantLocality(t, "localityAwareness: {localZone: {}}", "", policy.Locality{Disabled: new(false), Failover: none})
 	wantLocality(t, "localityAwareness: {localZone: {affinityTags: [{key: k8s.io/node, weight: 9000}, {key: kuma.io/zone, weight: 9}]}}",
 		"", policy.Locality{
 			Disabled: new(false), Failover: none,
 			Affinity: []policy.Affinity{
-				{Key: "k8s.io/node", Weight: new(uint32(9000))}, {Key: "topology.kubernetes.io/zone", Weight: new(uint32(9))},
+				{Key: "k8s.io/node", Weight: new(int64(9000))}, {Key: "topology.kubernetes.io/zone", Weight: new(int64(9))},
 			},
 		})
 }
@@ -62,11 +62,11 @@ localityAwareness:
     - {from: {zones: [lab]}, to: {type: None}}
     failoverThreshold: {percentage: 70}
 `, "", policy.Locality{
-		Disabled: new(false), FailoverThreshold: new(70.0),
+		Disabled: new(false), FailoverThreshold: new(policy.Number(70.0)),
 		Failover: []policy.Failover{
-			{From: []topology.Zone{"us-1", "us-2"}, To: policy.FailoverOnly, Zone: []topology.Zone{"us-1", "us-2"}},
-			{To: policy.FailoverAnyExcept, Zone: []topology.Zone{"lab"}},
-			{From: []topology.Zone{"lab"}, To: policy.FailoverNone},
+			{From: &policy.FailoverFrom{Zones: []string{"us-1", "us-2"}}, To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"us-1", "us-2"}}},
+			{To: policy.FailoverTo{Type: policy.FailoverAnyExcept, Zones: []string{"lab"}}},
+			{From: &policy.FailoverFrom{Zones: []string{"lab"}}, To: policy.FailoverTo{Type: policy.FailoverNone}},
 		},
 	})
 }
@@ -74,13 +74,13 @@ localityAwareness:
 func TestK50CrossZoneWithoutRulesNamesNoZone(t *testing.T) {
 	for _, body := range []string{"localityAwareness: {crossZone: {}}", "localityAwareness: {crossZone: {failover: []}}"} {
 		wantLocality(t, body, "", policy.Locality{
-			Disabled: new(false), Failover: []policy.Failover{{To: policy.FailoverNone}}, FailoverThreshold: new(50.0),
+			Disabled: new(false), Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}, FailoverThreshold: new(policy.Number(50.0)),
 		})
 	}
 }
 
 func TestK13TheThresholdIsANumberOrText(t *testing.T) {
-	for text, want := range map[string]float64{"70": 70, `"33.3"`: 33.3, "12.5": 12.5, `"100"`: 100} {
+	for text, want := range map[string]policy.Number{"70": 70, `"33.3"`: 33.3, "12.5": 12.5, `"100"`: 100} {
 		got, _ := said(t, "localityAwareness: {crossZone: {failover: [{to: {type: Any}}], failoverThreshold: {percentage: "+text+"}}}")
 		if p := got.Locality.FailoverThreshold; p == nil || *p != want {
 			t.Errorf("%s: want %v, got %v", text, want, p)
@@ -89,30 +89,30 @@ func TestK13TheThresholdIsANumberOrText(t *testing.T) {
 }
 
 func TestK04ToK08TheLoadBalancers(t *testing.T) {
-	key := &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: "kuma.io/hash"}
+	key := &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: new("kuma.io/hash")}
 	for body, want := range map[string]policy.Conf{
 		"loadBalancer: {type: RoundRobin}": {LoadBalancer: &policy.LoadBalancer{Type: policy.RoundRobin}},
 		"loadBalancer: {type: Random}":     {LoadBalancer: &policy.LoadBalancer{Type: policy.Random}},
 		`loadBalancer: {type: LeastRequest, leastRequest: {choiceCount: 4, activeRequestBias: "1.3"}}`: {
 			LoadBalancer: &policy.LoadBalancer{
 				Type:         policy.LeastRequest,
-				LeastRequest: &policy.LeastRequestConf{ChoiceCount: new(4), ActiveRequestBias: new(1.3)},
+				LeastRequest: &policy.LeastRequestConf{ChoiceCount: new(int32(4)), ActiveRequestBias: new(policy.Number(1.3))},
 			},
 		},
 		"loadBalancer: {type: LeastRequest, leastRequest: {activeRequestBias: 0}}": {
 			LoadBalancer: &policy.LoadBalancer{
-				Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{ActiveRequestBias: new(0.0)},
+				Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{ActiveRequestBias: new(policy.Number(0.0))},
 			},
 		},
 		"loadBalancer: {type: RingHash, ringHash: {hashFunction: XXHash}}": {
 			LoadBalancer: &policy.LoadBalancer{
-				Type: policy.RingHash, RingHash: &policy.RingHashConf{HashFunction: policy.XXHash},
+				Type: policy.RingHash, RingHash: &policy.RingHashConf{HashFunction: new(policy.XXHash)},
 			},
 			EndpointHashKey: key,
 		},
 		"loadBalancer: {type: Maglev, maglev: {tableSize: 65537}}": {
 			LoadBalancer: &policy.LoadBalancer{
-				Type: policy.Maglev, Maglev: &policy.MaglevConf{TableSize: new(uint64(65537))},
+				Type: policy.Maglev, Maglev: &policy.MaglevConf{TableSize: new(int64(65537))},
 			},
 			EndpointHashKey: key,
 		},
@@ -127,8 +127,8 @@ func TestK06BothSpellingsOfTheHashFunction(t *testing.T) {
 		"MURMUR_HASH_2": policy.MurmurHash2, "MurmurHash2": policy.MurmurHash2,
 	} {
 		got, _ := said(t, "loadBalancer: {type: RingHash, ringHash: {hashFunction: "+name+"}}")
-		if got.LoadBalancer.RingHash.HashFunction != want {
-			t.Errorf("%s: want %s, got %s", name, want, got.LoadBalancer.RingHash.HashFunction)
+		if got := got.LoadBalancer.RingHash.HashFunction; got == nil || *got != want {
+			t.Errorf("%s: want %s, got %v", name, want, got)
 		}
 	}
 }
@@ -150,15 +150,15 @@ hashPolicies:
 - {type: FilterState, filterState: {key: k}}
 `)
 	want := []policy.HashPolicy{
-		{Type: policy.HashHeader, Name: "x-user", Terminal: true},
-		{Type: policy.HashCookie, Name: "sid"},
-		{Type: policy.HashCookie, Name: "sid", TTL: new(time.Duration(0)), Path: "/shop"},
+		{Type: policy.HashHeader, Header: &policy.HeaderKey{Name: "x-user"}, Terminal: new(true)},
+		{Type: policy.HashCookie, Cookie: &policy.CookieKey{Name: "sid"}},
+		{Type: policy.HashCookie, Cookie: &policy.CookieKey{Name: "sid", TTL: new(policy.Duration(0)), Path: new("/shop")}},
 		{Type: policy.HashSourceIP},
 		{Type: policy.HashSourceIP},
 		{Type: policy.HashSourceIP},
-		{Type: policy.HashQueryParameter, Name: "a"},
-		{Type: policy.HashQueryParameter, Name: "b"},
-		{Type: policy.HashFilterState, Name: "k"},
+		{Type: policy.HashQueryParameter, QueryParameter: &policy.QueryParameterKey{Name: "a"}},
+		{Type: policy.HashQueryParameter, QueryParameter: &policy.QueryParameterKey{Name: "b"}},
+		{Type: policy.HashFilterState, FilterState: &policy.FilterStateKey{Key: "k"}},
 	}
 	if diff := cmp.Diff(want, got.HashPolicies); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -83,8 +83,8 @@ func TestPlaceholdersOfTheSpecificationAreRefusedAsGrammar(t *testing.T) {
 	}
 	const want = `refused spec.targetRef.kind: "Mesh | MeshSubset | MeshService | MeshServiceSubset" is grammar, not a value: write one value
 refused spec.to[0].targetRef.kind: "Mesh | MeshService" is grammar, not a value: write one value
-warning spec.to[0].default.loadBalancer.maglev.tableSize: 100 is not prime: the next prime, 101, is taken
 refused spec.to[0].default.loadBalancer.maglev.hashPolicies: "..." is grammar, not a value: write a list
+warning spec.to[0].default.loadBalancer.maglev.tableSize: 100 is not prime: the next prime, 101, is taken
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -98,7 +98,7 @@ func TestS04AndS08TheFirstDocumentOfTheSpecification(t *testing.T) {
 		Target: policy.Target{Kind: policy.TargetService, Name: "backend"},
 		Conf: policy.Conf{
 			LoadBalancer: &policy.LoadBalancer{
-				Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{ChoiceCount: new(8)},
+				Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{ChoiceCount: new(int32(8))},
 			},
 			Locality: policy.Locality{Disabled: new(true)},
 		},
@@ -114,17 +114,17 @@ func TestS13ToS26TheRingOfTheSpecification(t *testing.T) {
 		LoadBalancer: &policy.LoadBalancer{
 			Type: policy.RingHash,
 			RingHash: &policy.RingHashConf{
-				HashFunction: policy.MurmurHash2, MinRingSize: new(uint64(64)), MaxRingSize: new(uint64(1024)),
+				HashFunction: new(policy.MurmurHash2), MinRingSize: new(int64(64)), MaxRingSize: new(int64(1024)),
 			},
 		},
 		HashPolicies: []policy.HashPolicy{
-			{Type: policy.HashHeader, Name: "header-name"},
-			{Type: policy.HashCookie, Name: "session", TTL: new(hour), Path: "/"},
-			{Type: policy.HashSourceIP},
-			{Type: policy.HashQueryParameter, Name: "param", Terminal: true},
-			{Type: policy.HashFilterState, Name: "objectNameInFilterState"},
+			{Terminal: new(false), Type: policy.HashHeader, Header: &policy.HeaderKey{Name: "header-name"}},
+			{Terminal: new(false), Type: policy.HashCookie, Cookie: &policy.CookieKey{Name: "session", TTL: new(policy.Duration(hour)), Path: new("/")}},
+			{Terminal: new(false), Type: policy.HashSourceIP},
+			{Type: policy.HashQueryParameter, QueryParameter: &policy.QueryParameterKey{Name: "param"}, Terminal: new(true)},
+			{Terminal: new(false), Type: policy.HashFilterState, FilterState: &policy.FilterStateKey{Key: "objectNameInFilterState"}},
 		},
-		EndpointHashKey: &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: "kuma.io/hash"},
+		EndpointHashKey: &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: new("kuma.io/hash")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -167,7 +167,7 @@ func TestS42AndS43TheMatchersOfTheSpecification(t *testing.T) {
 }
 
 func TestS31EndpointsAreHashedByTheLabelThatTheSpecificationProposes(t *testing.T) {
-	want := &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: "kuma.io/hash"}
+	want := &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: new("kuma.io/hash")}
 	for body, want := range map[string]*policy.EndpointHashKey{
 		"loadBalancer: {type: RingHash}":   want,
 		"loadBalancer: {type: Maglev}":     want,

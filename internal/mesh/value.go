@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -213,7 +214,7 @@ func (v value) whole(most uint64) *uint64 {
 }
 
 // decimal gives a number, which may be written as text.
-func (v value) decimal() *float64 {
+func (v value) decimal() *policy.Number {
 	const want = `a number, or text like "12.5"`
 	n, ok := decode[json.RawMessage](v, want)
 	if !ok {
@@ -226,7 +227,7 @@ func (v value) decimal() *float64 {
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err == nil && !math.IsInf(f, 0) && !math.IsNaN(f):
-		return &f
+		return new(policy.Number(f))
 	case n[0] == '"' && text != "":
 		v.refuse(v.path, "want "+want+", got "+quote(text))
 	case text != "":
@@ -235,7 +236,7 @@ func (v value) decimal() *float64 {
 	return nil
 }
 
-func (v value) duration() *time.Duration {
+func (v value) duration() *policy.Duration {
 	text := v.text()
 	if text == "" {
 		return nil
@@ -245,5 +246,5 @@ func (v value) duration() *time.Duration {
 		v.refuse(v.path, "want a duration like 1h or 30s, got "+quote(text))
 		return nil
 	}
-	return &d
+	return new(policy.Duration(d))
 }

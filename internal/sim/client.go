@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim/scenario"
@@ -22,6 +23,8 @@ type client struct {
 	zone int // index into Simulation.zones
 	node string
 	pool *pick.Pool
+	// capped is around the pool's strategy.
+	capped *overflow.Capped
 
 	arrivals *Arrivals
 	chance   *rand.Rand      // of its network and its pauses
@@ -73,8 +76,9 @@ func (s *Simulation) newClient(a *Arrivals, seat strategy.Client) client {
 		c.node = of.nodes[a.Place%len(of.nodes)]
 	}
 	seat.Zone, seat.Rotate = of.Zone, uint64(number) //nolint:gosec // an index.
+	c.capped = &overflow.Capped{Strategy: s.options.Strategy.New(seat)}
 	c.pool = pick.NewPool(pick.Options{
-		Zone: of.Zone, Random: generator(seed, ofPool, number).Uint64, Strategy: s.options.Strategy.New(seat),
+		Zone: of.Zone, Random: generator(seed, ofPool, number).Uint64, Strategy: c.capped,
 		Config: s.options.Strategy.Pool, Rotate: seat.Rotate, Parallel: 1,
 	})
 	early := rand.New(generator(seed, ofDiscovery, number)) //nolint:gosec // not for secrets.

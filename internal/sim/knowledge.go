@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/policy"
@@ -32,7 +33,10 @@ type knowledge struct {
 }
 
 // lesson is what one change makes of the clients' targets.
-type lesson struct{ seats map[seat]*aimed }
+type lesson struct {
+	seats map[seat]*aimed
+	skew  overflow.Skew // that policies allow, and the demand that the plan expects
+}
 
 // seat is a place of clients that all have the same targets.
 type seat struct {
@@ -58,9 +62,13 @@ func (s *Simulation) survey() bool {
 	service.Mode = s.options.Strategy.Mode
 	input := plan.InputOf(&snapshot, plan.SurveyNodes(snapshot.Nodes), &service, s.port.family)
 	input.Previous = k.plan
+	input.MaxSkew = s.maxSkew()
 	p := plan.Compute(input)
 	k.plan = &p
 	l := lesson{seats: make(map[seat]*aimed)}
+	if input.MaxSkew > 0 {
+		l.skew = overflow.Skew{Max: input.MaxSkew, Demand: p.DemandByZone()}
+	}
 	query := route.Query{
 		Service: &service, Endpoints: p.Endpoints, Port: s.port.Port,
 		Costs: snapshot.Costs, Regions: snapshot.Regions(), Settings: s.options.Strategy.Settings,
@@ -76,6 +84,14 @@ func (s *Simulation) survey() bool {
 	}
 	k.all = append(k.all, l)
 	return true
+}
+
+// maxSkew is what policies say of the skew; 0: nothing.
+func (s *Simulation) maxSkew() float64 {
+	if p := s.options.Strategy.Settings; p != nil && p.Locality.MaxSkew != nil {
+		return float64(*p.Locality.MaxSkew)
+	}
+	return 0
 }
 
 // seatOf gives the client's seat. The node counts only where hints or policies look at it.
@@ -112,6 +128,7 @@ func (s *Simulation) learn(i uint32, number int) {
 	}
 	c.latest = number
 	k := &s.knowledge
+	c.capped.Skew = k.all[number].skew
 	a := k.all[number].seats[s.seatOf(c)]
 	if a.checks != k.checks {
 		a.checks = k.checks

@@ -16,12 +16,12 @@ func tiered(tb testing.TB) *strategy.Strategy {
 	tb.Helper()
 	c := named(tb, "weir")
 	only := func(zone topology.Zone) policy.Failover {
-		return policy.Failover{From: []topology.Zone{"a"}, To: policy.FailoverOnly, Zone: []topology.Zone{zone}}
+		return policy.Failover{From: &policy.FailoverFrom{Zones: []string{"a"}}, To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{string(zone)}}}
 	}
-	c.Settings = &policy.Settings{Locality: policy.LocalitySettings{
-		Explicit: true, Failover: []policy.Failover{only("b"), only("c"), {To: policy.FailoverAny}},
-		Costs: []policy.Cost{{From: "a", To: "b", Cost: 5}, {From: "a", To: "c", Cost: 1}},
-	}}
+	c.Settings = &policy.Settings{HasLocality: true, Conf: policy.Conf{Locality: policy.Locality{
+		Failover: []policy.Failover{only("b"), only("c"), {To: policy.FailoverTo{Type: policy.FailoverAny}}},
+		Costs:    []policy.Cost{{From: "a", To: "b", Cost: 5}, {From: "a", To: "c", Cost: 1}},
+	}}}
 	return c
 }
 
@@ -87,5 +87,32 @@ func TestAThresholdMovesAShare(t *testing.T) {
 	to, r := land(t, sc, c)
 	if to["a"] < 0.69 || to["a"] > 0.72 || to["c"] > 0.02 || r.Affected.Good < 0.95 {
 		t.Errorf("%v, good %.3f: want 71 %% at home and the rest on the first tier", to, r.Affected.Good)
+	}
+}
+
+// Zone a makes half of the requests and has a third of the endpoints, which cope: nothing but the cap moves them. A cap of 1.2 is
+// 40 % of all requests, 80 % of those of zone a.
+func TestACapOnTheSkewMovesWhatZonesWouldCopeWith(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		most policy.Number
+		want float64
+	}{{0, 1}, {2, 1}, {1.2, 0.8}} {
+		sc := story(t, "skew")
+		for i := range sc.World.Services {
+			sc.World.Services[i].Demand = []topology.ZoneDemand{{Zone: "a", Share: 2}, {Zone: "b", Share: 1}, {Zone: "c", Share: 1}}
+		}
+		for i := range sc.Clients {
+			sc.Clients[i].Rate = 20
+		}
+		sc.Steps = nil
+		weir := named(t, "weir")
+		if c.most > 0 {
+			weir.Settings = &policy.Settings{HasLocality: true, Conf: policy.Conf{Locality: policy.Locality{MaxSkew: &c.most}}}
+		}
+		to, r := land(t, sc, weir)
+		if to["a"] < c.want-0.02 || to["a"] > c.want+0.02 || r.Affected.Good < 0.99 {
+			t.Errorf("cap %v: %v at home, good %.3f: want %v", c.most, to, r.Affected.Good, c.want)
+		}
 	}
 }

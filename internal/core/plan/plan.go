@@ -22,6 +22,8 @@ type Input struct {
 	// Demand is where the traffic comes from, as told or measured, in any order. Nil: by CPU share.
 	Demand []topology.ZoneDemand
 	Limits Limits // zero: the defaults of the KEP
+	// MaxSkew is the most that an endpoint may be expected to get, in times of its fair part: it lowers the Limits. 0: no cap.
+	MaxSkew float64
 	// Previous is the plan before, to keep churn low. Nil: the hints that the endpoints carry take its place.
 	Previous *Plan
 }
@@ -58,6 +60,18 @@ type ZonePlan struct {
 	InZone    Share         // of this zone's requests: how much stays
 	Cost      topology.Cost // mean cost of this zone's requests
 	Endpoints []Share       // one for each of Plan.Endpoints: a fraction of this zone's requests; sums to 1, or all 0
+}
+
+// DemandByZone is the part of all requests that each zone makes; nil without a plan.
+func (p *Plan) DemandByZone() map[topology.Zone]float64 {
+	if p == nil {
+		return nil
+	}
+	demand := make(map[topology.Zone]float64, len(p.Zones))
+	for i := range p.Zones {
+		demand[p.Zones[i].Zone] = float64(p.Zones[i].Demand)
+	}
+	return demand
 }
 
 // Survey sums up the nodes for planning; see SurveyNodes.

@@ -42,7 +42,7 @@ type allotment struct {
 // prepare looks everything up. It is where the order of the input stops to matter.
 func prepare(in Input) *prepared {
 	p := &prepared{Input: in}
-	p.Limits = in.Limits.orDefaults()
+	p.Limits = in.Limits.orDefaults().within(in.MaxSkew)
 	p.gather()
 	p.recall()
 	p.measure()
@@ -66,6 +66,14 @@ func (l Limits) orDefaults() Limits {
 	}
 	l.Stop = max(l.Stop, l.Start)
 	return l
+}
+
+// within lowers the limits to what a cap on the skew allows.
+func (l Limits) within(maxSkew float64) Limits {
+	if maxSkew < 1 {
+		return l
+	}
+	return Limits{Start: min(l.Start, maxSkew-1), Stop: min(l.Stop, maxSkew-1)}
 }
 
 // gather copies the family's endpoints, sorted, and finds the ready ones.

@@ -436,3 +436,24 @@ func fewestMoves(cpu, before []int, n int, allowed func(overload float64) bool) 
 	try(0, n, 0)
 	return moves, possible
 }
+
+// A cap on the skew is a limit on the overload: what an endpoint gets above its fair part, plus one.
+func TestAMaxSkewLowersTheLimits(t *testing.T) {
+	eachMode(t, func(t *testing.T, random *rand.Rand, in plan.Input) {
+		t.Helper()
+		in.Limits = plan.Limits{Start: 0.2, Stop: 0.3}
+		capped, lowered := in, in
+		capped.MaxSkew = 1 + random.Float64()/2
+		lowered.Limits = plan.Limits{Start: min(0.2, capped.MaxSkew-1), Stop: min(0.3, capped.MaxSkew-1)}
+		p, want := plan.Compute(capped), plan.Compute(lowered)
+		if !reflect.DeepEqual(p, want) {
+			t.Fatalf("maxSkew %v: got\n%v\nwant\n%v", capped.MaxSkew, p, want)
+		}
+		for _, z := range p.Zones {
+			isSaid := slices.ContainsFunc(p.Reasons, func(r reason.Reason) bool { return r.Code == reason.OverloadUnavoidable })
+			if in.Service.Mode == topology.ModeBalanced && p.Hinted && z.Overload > capped.MaxSkew-1+1e-9 && !isSaid {
+				t.Fatalf("maxSkew %v: zone %s has an overload of %v and no reason: %v", capped.MaxSkew, z.Zone, z.Overload, p.Reasons)
+			}
+		}
+	})
+}

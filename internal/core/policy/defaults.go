@@ -2,47 +2,117 @@ package policy
 
 import (
 	"math"
+	"reflect"
 	"slices"
+	"strconv"
 	"time"
 )
 
-// The defaults of what policies may leave out.
-const (
-	DefaultChoiceCount       = 2 // more make clients crowd the same endpoint
-	DefaultActiveRequestBias = 1
-	DefaultZoneKey           = labelZone
-	DefaultLoadBandLow       = 0.8 // HAZL's
-	DefaultLoadBandHigh      = 2.0 // HAZL's
+// DefaultZoneKey is the label that makes a zone.
+const DefaultZoneKey = labelZone
 
-	// Envoy's, for who turns outlier detection on, but for the part of a pool that may sit out: the bound holds for weir's
-	// own rules as well, and who asks for more detection must not get less (Envoy has 10).
-	DefaultInterval           = 10 * time.Second
-	DefaultBaseEjectionTime   = 30 * time.Second
-	DefaultMaxEjectionTime    = 300 * time.Second
-	DefaultMaxEjectionPercent = 50
-	DefaultStdev              = 1.9
-	DefaultMinimumHosts       = 5
-	DefaultSuccessVolume      = 100
-	DefaultFailureThreshold   = 85
-	DefaultFailureVolume      = 50
-
-	DefaultMinWeightPercent = 10
-	DefaultAggression       = 1
-)
-
-// settings fills in the defaults and takes out what has no effect.
-func (f *fold) settings() Settings {
-	s := Settings{
-		Algorithm:       f.algorithm(),
-		EndpointHashKey: EndpointHashKey{Type: HashKeyAddress},
-		HashFunction:    XXHash,
+// Defaults are what holds where policies say nothing. Those of outlierDetection and its detectors, slowStart and loadBand hold
+// for who asks for that.
+func Defaults() Conf {
+	return Conf{
+		LoadBalancer: &LoadBalancer{
+			LeastRequest: &LeastRequestConf{
+				ChoiceCount:       new(int32(2)), // more make clients crowd the same endpoint
+				ActiveRequestBias: new(Number(1)),
+			},
+			RingHash: &RingHashConf{
+				HashFunction: new(XXHash), MinRingSize: new(int64(DefaultMinRingSize)), MaxRingSize: new(int64(MaxRingSize)),
+			},
+			Maglev: &MaglevConf{TableSize: new(int64(DefaultTableSize))},
+		},
+		EndpointHashKey: &EndpointHashKey{Type: HashKeyAddress},
+		Locality: Locality{
+			ZoneKey:  new(DefaultZoneKey),
+			Failover: []Failover{{To: FailoverTo{Type: FailoverAny}}},
+			Overflow: Overflow{LoadBand: &LoadBand{Low: 0.8, High: 2}}, // HAZL's
+		},
+		// Envoy's, but for the part of a pool that may sit out: the bound holds for weir's own rules as well, and who asks for
+		// more detection must not get less (Envoy has 10).
+		OutlierDetection: &OutlierDetection{
+			Interval:           new(Duration(10 * time.Second)),
+			BaseEjectionTime:   new(Duration(30 * time.Second)),
+			MaxEjectionTime:    new(Duration(300 * time.Second)),
+			MaxEjectionPercent: new(Number(50)),
+			Consecutive:        &Consecutive{ServerErrors: new(int32), GatewayErrors: new(int32), LocalErrors: new(int32)}, // off
+			SuccessRate:        &SuccessRate{Stdev: new(Number(1.9)), MinimumHosts: new(int32(5)), RequestVolume: new(int32(100))},
+			FailurePercentage: &FailurePercentage{
+				Threshold: new(Number(85)), MinimumHosts: new(int32(5)), RequestVolume: new(int32(50)),
+			},
+		},
+		SlowStart: &SlowStart{MinWeightPercent: new(Number(10)), Aggression: new(Number(1))},
 	}
-	f.fillBalancer(&s)
-	f.fillHashing(&s)
-	f.fillLocality(&s.Locality)
-	s.Outlier = f.outlier()
-	s.SlowStart = f.slowStart(s.Algorithm)
-	s.Panic = f.conf.PanicThreshold
+}
+
+// only leaves of the defaults those of what c asks for.
+func only(d, c *Conf) Conf {
+	asked := *d
+	if m := c.Locality.Overflow.Mode; m == nil || *m != OverflowLoadBand {
+		asked.Locality.Overflow.LoadBand = nil
+	}
+	if o := c.OutlierDetection; o != nil {
+		detectors := *d.OutlierDetection
+		detectors.SuccessRate = onlyWith(o.SuccessRate, detectors.SuccessRate)
+		detectors.FailurePercentage = onlyWith(o.FailurePercentage, detectors.FailurePercentage)
+		asked.OutlierDetection = &detectors
+	} else {
+		asked.OutlierDetection = nil
+	}
+	asked.SlowStart = onlyWith(c.SlowStart, d.SlowStart)
+	return asked
+}
+
+// onlyWith gives the default of a block that is there.
+func onlyWith[T any](said, otherwise *T) *T {
+	if said == nil {
+		return nil
+	}
+	return otherwise
+}
+
+// fill sets what a struct leaves out to the defaults. Blocks are copied: rules share them.
+func fill(to, defaults reflect.Value) {
+	for i := range to.NumField() {
+		f, d := to.Field(i), defaults.Field(i)
+		switch {
+		case d.IsZero():
+		case f.Kind() == reflect.Struct:
+			fill(f, d)
+		case f.Kind() == reflect.Pointer && f.Type().Elem().Kind() == reflect.Struct && !f.IsNil():
+			whole := reflect.New(f.Type().Elem())
+			whole.Elem().Set(f.Elem())
+			fill(whole.Elem(), d.Elem())
+			f.Set(whole)
+		case f.IsZero():
+			f.Set(d)
+		}
+	}
+}
+
+// settings takes out what has no effect and fills in the defaults.
+func (f *fold) settings() Settings {
+	s := Settings{Conf: f.conf, HasLocality: !reflect.ValueOf(f.conf.Locality).IsZero()}
+	c := &s.Conf
+	algorithm := f.algorithm()
+	if algorithm != "" && c.LoadBalancer == nil {
+		c.LoadBalancer = &LoadBalancer{Type: algorithm} // a mesh's default
+	}
+	if !algorithm.IsHashing() {
+		f.unused("unused: "+algorithmText(algorithm)+" does not hash requests", pathHashPolicies, pathEndpointHashKey)
+		c.HashPolicies, c.EndpointHashKey = nil, nil
+	}
+	f.cleanLocality(&c.Locality)
+	if c.SlowStart != nil && !startsSlowly(algorithm) {
+		f.unused("unused: "+algorithmText(algorithm)+" has no slow start", pathSlowStart)
+		c.SlowStart = nil
+	}
+	defaults := only(&f.index.defaults, c)
+	fill(reflect.ValueOf(c).Elem(), reflect.ValueOf(&defaults).Elem())
+	f.reconcile(c)
 	return s
 }
 
@@ -50,36 +120,7 @@ func (f *fold) algorithm() Algorithm {
 	if f.isMeshDefault() {
 		return RoundRobin
 	}
-	return balancer(&f.conf).Type
-}
-
-func (f *fold) fillBalancer(s *Settings) {
-	b := balancer(&f.conf)
-	least, ring, maglev := block(b.LeastRequest), block(b.RingHash), block(b.Maglev)
-	s.ChoiceCount = value(least.ChoiceCount, DefaultChoiceCount)
-	s.ActiveRequestBias = value(least.ActiveRequestBias, DefaultActiveRequestBias)
-	if ring.HashFunction != "" {
-		s.HashFunction = ring.HashFunction
-	}
-	s.MaxRingSize = value(ring.MaxRingSize, MaxRingSize)
-	s.MinRingSize = value(ring.MinRingSize, DefaultMinRingSize)
-	if s.MinRingSize > s.MaxRingSize {
-		// Each author kept to the rules and the two together do not. The bound on memory is the one to keep.
-		f.remark(pathMinRingSize, pathMinRingSize, "is lowered to the maxRingSize that holds, "+sizeText(s.MaxRingSize))
-		s.MinRingSize = s.MaxRingSize
-	}
-	s.TableSize = value(maglev.TableSize, DefaultTableSize)
-}
-
-func (f *fold) fillHashing(s *Settings) {
-	if !s.Algorithm.IsHashing() {
-		f.unused("unused: "+algorithmText(s.Algorithm)+" does not hash requests", pathHashPolicies, pathEndpointHashKey)
-		return
-	}
-	s.HashPolicies = f.conf.HashPolicies
-	if f.conf.EndpointHashKey != nil {
-		s.EndpointHashKey = *f.conf.EndpointHashKey
-	}
+	return block(f.conf.LoadBalancer).Type
 }
 
 func algorithmText(a Algorithm) string {
@@ -89,122 +130,62 @@ func algorithmText(a Algorithm) string {
 	return string(a)
 }
 
-func (f *fold) fillLocality(s *LocalitySettings) {
-	l := &f.conf.Locality
-	s.ZoneKey = DefaultZoneKey
-	s.Failover = []Failover{{To: FailoverAny}}
-	s.Explicit = l.saysSomething()
+// cleanLocality takes out what other fields leave without effect.
+func (f *fold) cleanLocality(l *Locality) {
 	if value(l.Disabled, false) {
-		s.Disabled = true
-		f.unused("overridden: locality is disabled", pathZoneKey, pathAffinity, pathWeights, pathFailover, pathThreshold,
+		f.unused("overridden: locality is disabled", pathZoneKey, pathAffinity, pathWeights, pathFailover, pathThreshold, pathMaxSkew,
 			pathOverflowMode, pathLoadBand, pathCosts)
+		*l = Locality{Disabled: l.Disabled}
 		return
 	}
-	s.ZoneKey = value(l.ZoneKey, DefaultZoneKey)
-	s.Weights = l.Weights
 	if len(l.Weights) > 0 {
 		f.unused("overridden: fixed weights take the place of the zone", pathAffinity)
-	} else {
-		s.Affinity = withWeights(l.Affinity)
+		l.Affinity = nil
 	}
-	if len(l.Failover) > 0 {
-		s.Failover = l.Failover
-		for _, i := range unreachable(l.Failover) {
-			f.remark(pathFailover, pathAt(pathFailover, i), "unreachable: "+whyUnreachable)
-		}
+	l.Affinity = withWeights(l.Affinity)
+	if len(l.Failover) == 0 {
+		l.Failover = nil
 	}
-	s.Threshold = l.FailoverThreshold
-	s.Costs = l.Costs
-	f.fillOverflow(s)
-}
-
-func (f *fold) fillOverflow(s *LocalitySettings) {
-	o := &f.conf.Locality.Overflow
-	s.Overflow = value(o.Mode, "")
+	for _, i := range unreachable(l.Failover) {
+		f.remark(pathFailover, pathAt(pathFailover, i), "unreachable: "+whyUnreachable)
+	}
+	o := &l.Overflow
 	if o.Mode == nil && o.LoadBand != nil {
-		s.Overflow = OverflowLoadBand
+		o.Mode = new(OverflowLoadBand)
 	}
-	if s.Overflow != OverflowLoadBand {
-		f.unused("unused: the mode is "+string(s.Overflow), pathLoadBand)
-		return
+	if mode := value(o.Mode, ""); mode != OverflowLoadBand {
+		f.unused("unused: the mode is "+string(mode), pathLoadBand)
+		o.LoadBand = nil
 	}
-	s.LoadBand = value(o.LoadBand, LoadBand{Low: DefaultLoadBandLow, High: DefaultLoadBandHigh})
-}
-
-// saysSomething tells whether the author set any field of it.
-func (l *Locality) saysSomething() bool {
-	return l.Disabled != nil || l.ZoneKey != nil || l.Affinity != nil || l.Weights != nil || l.Failover != nil ||
-		l.FailoverThreshold != nil || l.Overflow.Mode != nil || l.Overflow.LoadBand != nil || l.Costs != nil
 }
 
 // withWeights gives affinities their weights. Without any of the author's the n-th from the end gets 9·10ⁿ, so that each
 // group gets nine parts in ten of what the groups before it leave.
-func withWeights(affinities []Affinity) []AffinityWeight {
-	var weighted []AffinityWeight
-	weight := uint64(9)
-	for _, a := range slices.Backward(affinities) {
-		weighted = append(weighted, AffinityWeight{a.Key, value(a.Weight, uint32(min(weight, math.MaxUint32)))})
+func withWeights(affinities []Affinity) []Affinity {
+	weighted := slices.Clone(affinities)
+	weight := int64(9)
+	for i := range slices.Backward(weighted) {
+		if weighted[i].Weight == nil {
+			weighted[i].Weight = new(min(weight, math.MaxUint32))
+		}
 		weight = min(10*weight, math.MaxUint32)
 	}
-	slices.Reverse(weighted)
 	return weighted
 }
 
-func (f *fold) outlier() *OutlierSettings {
-	o := f.conf.OutlierDetection
-	if o == nil {
-		return nil
+// reconcile changes values of different authors, each of which kept to the rules, that do not fit together. The bound on
+// memory is the one to keep.
+func (f *fold) reconcile(c *Conf) {
+	if r := c.LoadBalancer.RingHash; *r.MinRingSize > *r.MaxRingSize {
+		f.remark(pathMinRingSize, pathMinRingSize, "is lowered to the maxRingSize that holds, "+strconv.FormatInt(*r.MaxRingSize, 10))
+		r.MinRingSize = r.MaxRingSize
 	}
-	s := &OutlierSettings{
-		Interval:           value(o.Interval, DefaultInterval),
-		BaseEjectionTime:   value(o.BaseEjectionTime, DefaultBaseEjectionTime),
-		MaxEjectionTime:    value(o.MaxEjectionTime, DefaultMaxEjectionTime),
-		MaxEjectionPercent: value(o.MaxEjectionPercent, DefaultMaxEjectionPercent),
-	}
-	if s.MaxEjectionTime < s.BaseEjectionTime {
-		f.remark(pathMaxEjection, pathMaxEjection, "is raised to the baseEjectionTime that holds, "+durationText(s.BaseEjectionTime))
-		s.MaxEjectionTime = s.BaseEjectionTime
-	}
-	if c := o.Consecutive; c != nil {
-		s.ServerErrors, s.GatewayErrors, s.LocalErrors = value(c.ServerErrors, 0), value(c.GatewayErrors, 0), value(c.LocalErrors, 0)
-	}
-	if r := o.SuccessRate; r != nil {
-		s.SuccessRateStdev = value(r.Stdev, DefaultStdev)
-		s.SuccessRateMinimumHosts = value(r.MinimumHosts, DefaultMinimumHosts)
-		s.SuccessRateRequestVolume = value(r.RequestVolume, DefaultSuccessVolume)
-	}
-	if p := o.FailurePercentage; p != nil {
-		s.FailureThreshold = value(p.Threshold, DefaultFailureThreshold)
-		s.FailureMinimumHosts = value(p.MinimumHosts, DefaultMinimumHosts)
-		s.FailureRequestVolume = value(p.RequestVolume, DefaultFailureVolume)
-	}
-	return s
-}
-
-func (f *fold) slowStart(a Algorithm) *SlowStartSettings {
-	s := f.conf.SlowStart
-	if s == nil {
-		return nil
-	}
-	if !a.startsSlowly() {
-		f.unused("unused: "+algorithmText(a)+" has no slow start", pathSlowStart)
-		return nil
-	}
-	return &SlowStartSettings{
-		Window:           s.Window,
-		MinWeightPercent: value(s.MinWeightPercent, DefaultMinWeightPercent),
-		Aggression:       value(s.Aggression, DefaultAggression),
+	if o := c.OutlierDetection; o != nil && *o.MaxEjectionTime < *o.BaseEjectionTime {
+		f.remark(pathMaxEjection, pathMaxEjection, "is raised to the baseEjectionTime that holds, "+o.BaseEjectionTime.String())
+		o.MaxEjectionTime = o.BaseEjectionTime
 	}
 }
 
 // startsSlowly tells whether a slow start may be asked of the algorithm. Of the one that nobody chose it may: the data plane
 // decides.
-func (a Algorithm) startsSlowly() bool { return a == RoundRobin || a == LeastRequest || a == "" }
-
-// value gives what was said, else the default.
-func value[T any](said *T, otherwise T) T {
-	if said == nil {
-		return otherwise
-	}
-	return *said
-}
+func startsSlowly(a Algorithm) bool { return a == RoundRobin || a == LeastRequest || a == "" }

@@ -18,7 +18,7 @@ func ExampleSet_Resolve() {
 		Target: policy.Target{Kind: policy.TargetService, Namespace: "bank", Name: "ledger"},
 		Conf: policy.Conf{Locality: policy.Locality{
 			Affinity: []policy.Affinity{{Key: "kubernetes.io/hostname"}},
-			Failover: []policy.Failover{{To: policy.FailoverNone}},
+			Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}},
 		}},
 	}
 	set := policy.NewSet(policy.Set{Rules: []policy.Rule{all, ledger}})

@@ -1,18 +1,23 @@
 package policy
 
 import (
-	"strconv"
-	"time"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 )
 
-// field is one field of a Conf that is set as a whole: where it stands, and what a Conf says there. A bit set holds one bit
-// for each, so there are at most 64.
+// field is one field of a Conf that is set as a whole, and where it stands. A bit set holds one bit for each, so there are at
+// most 64.
 type field struct {
-	path string
-	text func(*Conf) (string, bool) // false: nothing was said
+	path string // of JSON names
+	at   []int  // the indexes of the struct fields from Conf down, through pointers
+	// isSwitch: the field is a block that says something by being there. Unless it is empty, the fields in it stand for it.
+	isSwitch bool
+	isPart   bool // it is set with a field that it is a part of
 }
 
-// The paths that notes and findings name besides the table.
+// The paths that notes and findings name.
 const (
 	pathLoadBalancer    = "loadBalancer"
 	pathHashPolicies    = "hashPolicies"
@@ -20,13 +25,13 @@ const (
 	pathAffinity        = "locality.affinity"
 	pathFailover        = "locality.failover"
 	pathThreshold       = "locality.failoverThreshold"
+	pathMaxSkew         = "locality.maxSkew"
 	pathWeights         = "locality.weights"
 	pathZoneKey         = "locality.zoneKey"
 	pathCosts           = "locality.costs"
 	pathDisabled        = "locality.disabled"
 	pathOverflowMode    = "locality.overflow.mode"
 	pathLoadBand        = "locality.overflow.loadBand"
-	pathOutlier         = "outlierDetection"
 	pathSlowStart       = "slowStart"
 	pathPanic           = "panicThreshold"
 	pathType            = "loadBalancer.type"
@@ -37,101 +42,88 @@ const (
 	pathMaxEjection     = "outlierDetection.maxEjectionTime"
 )
 
-// fieldTable lists every field in the order of the CRD.
+// The tags of api/conf that say how a field merges.
+const (
+	tagMerge    = "merge"
+	mergeWhole  = "whole"
+	mergeSwitch = "switch"
+)
+
+// fieldTable lists every field that is set as a whole in the order of the CRD.
 func fieldTable() []field {
-	table := balancerFields()
-	table = append(table, localityFields()...)
-	table = append(table, outlierFields()...)
-	return append(
-		table,
-		field{pathSlowStart, func(c *Conf) (string, bool) { return text(c.SlowStart, SlowStart.String) }},
-		field{pathPanic, func(c *Conf) (string, bool) { return text(c.PanicThreshold, numberText) }},
-	)
+	return slices.DeleteFunc(allFields(), func(f field) bool { return f.isPart })
 }
 
-func balancerFields() []field {
-	return []field{
-		{pathType, func(c *Conf) (string, bool) {
-			b := balancer(c)
-			return string(b.Type), b.Type != ""
-		}},
-		{"loadBalancer.leastRequest.choiceCount", func(c *Conf) (string, bool) {
-			return text(block(balancer(c).LeastRequest).ChoiceCount, strconv.Itoa)
-		}},
-		{"loadBalancer.leastRequest.activeRequestBias", func(c *Conf) (string, bool) {
-			return text(block(balancer(c).LeastRequest).ActiveRequestBias, numberText)
-		}},
-		{"loadBalancer.ringHash.hashFunction", func(c *Conf) (string, bool) {
-			f := block(balancer(c).RingHash).HashFunction
-			return string(f), f != ""
-		}},
-		{pathMinRingSize, func(c *Conf) (string, bool) { return text(block(balancer(c).RingHash).MinRingSize, sizeText) }},
-		{pathMaxRingSize, func(c *Conf) (string, bool) { return text(block(balancer(c).RingHash).MaxRingSize, sizeText) }},
-		{pathTableSize, func(c *Conf) (string, bool) { return text(block(balancer(c).Maglev).TableSize, sizeText) }},
-		{pathHashPolicies, func(c *Conf) (string, bool) { return listText(c.HashPolicies), c.HashPolicies != nil }},
-		{pathEndpointHashKey, func(c *Conf) (string, bool) { return text(c.EndpointHashKey, EndpointHashKey.String) }},
+// allFields lists those, and after each the fields that are set with it.
+func allFields() []field { return fieldsBelow(reflect.TypeFor[Conf](), field{}) }
+
+func fieldsBelow(t reflect.Type, parent field) []field {
+	var table []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
+		one := field{isPart: parent.isPart, path: name, at: append(slices.Clip(parent.at), i)}
+		if parent.path != "" {
+			one.path = parent.path + "." + name
+		}
+		merge, block := f.Tag.Get(tagMerge), f.Type
+		if block.Kind() == reflect.Pointer {
+			block = block.Elem()
+		}
+		one.isSwitch = merge == mergeSwitch
+		isBlock := block.Kind() == reflect.Struct
+		if !isBlock || merge != "" {
+			table = append(table, one)
+		}
+		if isBlock {
+			one.isPart = one.isPart || merge == mergeWhole
+			table = append(table, fieldsBelow(block, one)...)
+		}
 	}
+	return table
 }
 
-func localityFields() []field {
-	return []field{
-		{pathDisabled, func(c *Conf) (string, bool) { return text(c.Locality.Disabled, strconv.FormatBool) }},
-		{pathZoneKey, func(c *Conf) (string, bool) { return text(c.Locality.ZoneKey, itself[string]) }},
-		{pathAffinity, func(c *Conf) (string, bool) { return listText(c.Locality.Affinity), c.Locality.Affinity != nil }},
-		{pathWeights, func(c *Conf) (string, bool) { return listText(c.Locality.Weights), c.Locality.Weights != nil }},
-		{pathFailover, func(c *Conf) (string, bool) { return listText(c.Locality.Failover), c.Locality.Failover != nil }},
-		{pathThreshold, func(c *Conf) (string, bool) { return text(c.Locality.FailoverThreshold, numberText) }},
-		{pathOverflowMode, func(c *Conf) (string, bool) { return text(c.Locality.Overflow.Mode, itself[OverflowMode]) }},
-		{pathLoadBand, func(c *Conf) (string, bool) { return text(c.Locality.Overflow.LoadBand, LoadBand.String) }},
-		{pathCosts, func(c *Conf) (string, bool) { return listText(c.Locality.Costs), c.Locality.Costs != nil }},
+// of gives the field's value in c; false: nothing was said.
+func (f *field) of(c *Conf) (reflect.Value, bool) {
+	v := reflect.ValueOf(c).Elem()
+	for _, i := range f.at {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return v, false
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
 	}
+	if v.IsZero() {
+		return v, false
+	}
+	return v, !f.isSwitch || v.Elem().IsZero()
 }
 
-func outlierFields() []field {
-	count := func(path string, of func(*OutlierDetection) *int) field {
-		return field{path, func(c *Conf) (string, bool) { return text(of(outlier(c)), strconv.Itoa) }}
+// text gives what c says there, for people.
+func (f *field) text(c *Conf) string {
+	v, _ := f.of(c)
+	switch {
+	case f.isSwitch:
+		return "on"
+	case v.Kind() == reflect.Pointer:
+		return fmt.Sprint(v.Elem())
+	case v.Kind() != reflect.Slice:
+		return fmt.Sprint(v)
 	}
-	number := func(path string, of func(*OutlierDetection) *float64) field {
-		return field{path, func(c *Conf) (string, bool) { return text(of(outlier(c)), numberText) }}
+	texts := make([]string, v.Len())
+	for i := range texts {
+		texts[i] = fmt.Sprint(v.Index(i))
 	}
-	length := func(path string, of func(*OutlierDetection) *time.Duration) field {
-		return field{path, func(c *Conf) (string, bool) { return text(of(outlier(c)), durationText) }}
+	if len(texts) == 0 {
+		return "none"
 	}
-	return []field{
-		length("outlierDetection.interval", func(o *OutlierDetection) *time.Duration { return o.Interval }),
-		length(pathBaseEjection, func(o *OutlierDetection) *time.Duration { return o.BaseEjectionTime }),
-		length(pathMaxEjection, func(o *OutlierDetection) *time.Duration { return o.MaxEjectionTime }),
-		number("outlierDetection.maxEjectionPercent", func(o *OutlierDetection) *float64 { return o.MaxEjectionPercent }),
-		count("outlierDetection.consecutive.serverErrors", func(o *OutlierDetection) *int { return block(o.Consecutive).ServerErrors }),
-		count("outlierDetection.consecutive.gatewayErrors", func(o *OutlierDetection) *int { return block(o.Consecutive).GatewayErrors }),
-		count("outlierDetection.consecutive.localErrors", func(o *OutlierDetection) *int { return block(o.Consecutive).LocalErrors }),
-		{"outlierDetection.successRate", func(c *Conf) (string, bool) {
-			s := outlier(c).SuccessRate
-			return "on", s != nil && *s == SuccessRate{}
-		}},
-		number("outlierDetection.successRate.stdev", func(o *OutlierDetection) *float64 { return block(o.SuccessRate).Stdev }),
-		count("outlierDetection.successRate.minimumHosts", func(o *OutlierDetection) *int { return block(o.SuccessRate).MinimumHosts }),
-		count("outlierDetection.successRate.requestVolume", func(o *OutlierDetection) *int { return block(o.SuccessRate).RequestVolume }),
-		{"outlierDetection.failurePercentage", func(c *Conf) (string, bool) {
-			f := outlier(c).FailurePercentage
-			return "on", f != nil && *f == FailurePercentage{}
-		}},
-		number("outlierDetection.failurePercentage.threshold", func(o *OutlierDetection) *float64 {
-			return block(o.FailurePercentage).Threshold
-		}),
-		count("outlierDetection.failurePercentage.minimumHosts", func(o *OutlierDetection) *int {
-			return block(o.FailurePercentage).MinimumHosts
-		}),
-		count("outlierDetection.failurePercentage.requestVolume", func(o *OutlierDetection) *int {
-			return block(o.FailurePercentage).RequestVolume
-		}),
-	}
+	return strings.Join(texts, ", ")
 }
-
-func balancer(c *Conf) *LoadBalancer    { return block(c.LoadBalancer) }
-func outlier(c *Conf) *OutlierDetection { return block(c.OutlierDetection) }
-func sizeText(n uint64) string          { return strconv.FormatUint(n, 10) }
-func itself[T ~string](value T) string  { return string(value) }
 
 // block gives what p points at, or an object in which nothing is said.
 func block[T any](p *T) *T {
@@ -141,10 +133,10 @@ func block[T any](p *T) *T {
 	return p
 }
 
-// text gives a value's text if there is a value.
-func text[T any](value *T, format func(T) string) (string, bool) {
-	if value == nil {
-		return "", false
+// value gives what was said, else the default.
+func value[T any](said *T, otherwise T) T {
+	if said == nil {
+		return otherwise
 	}
-	return format(*value), true
+	return *said
 }

@@ -36,45 +36,45 @@ type Place struct {
 // is the first tier. A client whose zone is not known has no zone of its own, so that its first tier is its home.
 func (s *Settings) Place(client, endpoint Spot) Place {
 	l := &s.Locality
-	if l.Disabled {
+	if value(l.Disabled, false) {
 		return Place{Home: true}
 	}
-	from, to := l.zone(&client), l.zone(&endpoint)
+	from, to := zoneOf(l, &client), zoneOf(l, &endpoint)
 	if len(l.Weights) > 0 {
-		return l.placeByWeight(from, to, &endpoint)
+		return placeByWeight(l, from, to, &endpoint)
 	}
-	usual := l.isUsualZone()
+	usual := isUsualZone(l)
 	local := from != "" && from == to && (!usual || client.Cluster == endpoint.Cluster)
 	hints := usual && client.Hinted
 	if local && (endpoint.Hinted || !hints) {
-		return l.home(&client, &endpoint)
+		return placeAtHome(l, &client, &endpoint)
 	}
 	if local {
 		return Place{Tier: 1}
 	}
-	tier, allowed := l.tier(from, to)
+	tier, allowed := tierOf(l, from, to)
 	switch {
 	case !allowed:
 		return Place{Excluded: true}
 	case hints && endpoint.Hinted:
-		return l.home(&client, &endpoint)
+		return placeAtHome(l, &client, &endpoint)
 	case from != "" || hints:
 		return Place{Tier: tier}
 	case tier == 1:
-		return l.home(&client, &endpoint)
+		return placeAtHome(l, &client, &endpoint)
 	default:
 		return Place{Tier: tier - 1}
 	}
 }
 
-func (l *LocalitySettings) isUsualZone() bool { return l.ZoneKey == DefaultZoneKey || l.ZoneKey == "" }
+func isUsualZone(l *Locality) bool { return value(l.ZoneKey, DefaultZoneKey) == DefaultZoneKey }
 
-// zone gives the value of the zone key.
-func (l *LocalitySettings) zone(s *Spot) topology.Zone {
-	if l.isUsualZone() {
+// zoneOf gives the value of the zone key.
+func zoneOf(l *Locality, s *Spot) topology.Zone {
+	if isUsualZone(l) {
 		return s.Zone
 	}
-	return topology.Zone(s.label(l.ZoneKey))
+	return topology.Zone(s.label(*l.ZoneKey))
 }
 
 // label gives the pod's value of a label, else the node's, else what is known without labels.
@@ -95,66 +95,69 @@ func (s *Spot) label(key string) string {
 	}
 }
 
-// home puts an endpoint into the group that the first affinity makes whose value it shares with the client.
-func (l *LocalitySettings) home(client, endpoint *Spot) Place {
+// placeAtHome puts an endpoint into the group that the first affinity makes whose value it shares with the client.
+func placeAtHome(l *Locality, client, endpoint *Spot) Place {
 	if len(l.Affinity) == 0 {
 		return Place{Home: true}
 	}
 	for _, a := range l.Affinity {
 		if v := client.label(a.Key); v != "" && v == endpoint.label(a.Key) {
-			return Place{Home: true, Affinity: a.Key + "=" + v, AffinityWeight: a.Weight}
+			return Place{Home: true, Affinity: a.Key + "=" + v, AffinityWeight: uint32(value(a.Weight, 1))}
 		}
 	}
 	return Place{Home: true, AffinityWeight: 1}
 }
 
 // placeByWeight puts an endpoint into the group of the first weight that it matches.
-func (l *LocalitySettings) placeByWeight(from, to topology.Zone, endpoint *Spot) Place {
+func placeByWeight(l *Locality, from, to topology.Zone, endpoint *Spot) Place {
 	for _, w := range l.Weights {
 		if endpoint.label(w.Key) == w.Value {
-			return Place{Home: true, Affinity: w.Key + "=" + w.Value, AffinityWeight: w.Weight}
+			return Place{Home: true, Affinity: w.Key + "=" + w.Value, AffinityWeight: uint32(w.Weight)}
 		}
 	}
-	tier, allowed := l.tier(from, to)
+	tier, allowed := tierOf(l, from, to)
 	return Place{Tier: tier, Excluded: !allowed}
 }
 
-// tier gives the number of the first rule for clients of zone from that matches zone to, counting only rules for such
+// tierOf gives the number of the first rule for clients of zone from that matches zone to, counting only rules for such
 // clients; false if none does, or if a None comes first. Without rules everybody is in the first tier.
-func (l *LocalitySettings) tier(from, to topology.Zone) (int, bool) {
+func tierOf(l *Locality, from, to topology.Zone) (int, bool) {
 	if len(l.Failover) == 0 {
 		return 1, true
 	}
 	tier := 0
 	for i := range l.Failover {
 		f := &l.Failover[i]
-		if !f.isFor(from) {
+		if !isFor(f, from) {
 			continue
 		}
-		if f.To == FailoverNone {
+		if f.To.Type == FailoverNone {
 			return 0, false
 		}
 		tier++
-		if f.matches(to) {
+		if allows(&f.To, to) {
 			return tier, true
 		}
 	}
 	return 0, false
 }
 
-func (f *Failover) isFor(from topology.Zone) bool {
-	return len(f.From) == 0 || from != "" && slices.Contains(f.From, from)
+func isFor(f *Failover, from topology.Zone) bool {
+	return len(fromZones(f)) == 0 || from != "" && slices.Contains(fromZones(f), string(from))
 }
 
-// matches tells whether the rule allows a zone. One that is not known is in no list.
-func (f *Failover) matches(to topology.Zone) bool {
-	switch f.To {
+// fromZones lists the zones of the clients that a rule is for; empty: any.
+func fromZones(f *Failover) []string { return block(f.From).Zones }
+
+// allows tells whether a rule allows a zone. One that is not known is in no list.
+func allows(f *FailoverTo, to topology.Zone) bool {
+	switch f.Type {
 	case FailoverAny:
 		return true
 	case FailoverOnly:
-		return to != "" && slices.Contains(f.Zone, to)
+		return to != "" && slices.Contains(f.Zones, string(to))
 	case FailoverAnyExcept:
-		return !slices.Contains(f.Zone, to)
+		return !slices.Contains(f.Zones, string(to))
 	case FailoverNone:
 		return false
 	default:

@@ -39,12 +39,12 @@ func word(p policy.Place) string {
 	}
 }
 
-func to(t policy.FailoverType, zones ...topology.Zone) policy.Failover {
-	return policy.Failover{To: t, Zone: zones}
+func to(t policy.FailoverType, zones ...string) policy.Failover {
+	return policy.Failover{To: policy.FailoverTo{Type: t, Zones: zones}}
 }
 
-func from(f policy.Failover, zones ...topology.Zone) policy.Failover {
-	f.From = zones
+func from(f policy.Failover, zones ...string) policy.Failover {
+	f.From = &policy.FailoverFrom{Zones: zones}
 	return f
 }
 
@@ -172,7 +172,7 @@ func TestPlaceRowsByAffinity(t *testing.T) {
 		return policy.Spot{Zone: "a", NodeName: name, Node: policy.Labels{"rack": rack}}
 	}
 	keys := []policy.Affinity{{Key: "kubernetes.io/hostname"}, {Key: "rack"}}
-	weighted := []policy.Affinity{{Key: "rack", Weight: new(uint32(5))}, {Key: "kubernetes.io/hostname", Weight: new(uint32(50))}}
+	weighted := []policy.Affinity{{Key: "rack", Weight: new(int64(5))}, {Key: "kubernetes.io/hostname", Weight: new(int64(50))}}
 	podRack := host("n3", "r2")
 	podRack.Pod = policy.Labels{"rack": "r1"}
 	for _, c := range []struct {
@@ -213,10 +213,10 @@ func TestK47DefaultWeightsOfTheMostAffinitiesFit(t *testing.T) {
 	s := settingsOf(policy.Locality{Affinity: keys})
 	sum := uint64(1)
 	for i, a := range s.Locality.Affinity {
-		if want := uint32(9 * math.Pow10(len(keys)-1-i)); a.Weight != want {
-			t.Errorf("entry %d: want %d, got %d", i, want, a.Weight)
+		if want := int64(9 * math.Pow10(len(keys)-1-i)); *a.Weight != want {
+			t.Errorf("entry %d: want %d, got %d", i, want, *a.Weight)
 		}
-		sum += uint64(a.Weight)
+		sum += uint64(*a.Weight)
 	}
 	if sum > math.MaxUint32 {
 		t.Errorf("the weights come to %d", sum)
@@ -228,8 +228,8 @@ func TestK48SharesOfDefaultWeights(t *testing.T) {
 		s := settingsOf(policy.Locality{Affinity: make([]policy.Affinity, n)})
 		weights, sum := []float64{}, 1.0
 		for _, a := range s.Locality.Affinity {
-			weights = append(weights, float64(a.Weight))
-			sum += float64(a.Weight)
+			weights = append(weights, float64(*a.Weight))
+			sum += float64(*a.Weight)
 		}
 		for i, w := range append(weights, 1) {
 			if got := 100 * w / sum; math.Abs(got-want[i]) > 1e-9 {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-lb/weir/api/conf"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -43,7 +44,7 @@ func (g generator) conf() policy.Conf {
 		LoadBalancer: some(g, g.loadBalancer()),
 		HashPolicies: list(g, g.hashPolicy),
 		EndpointHashKey: some(g, policy.EndpointHashKey{
-			Type: one(g, policy.HashKeyAddress, policy.HashKeyPodName, policy.HashKeyLabel), Key: one(g, "", "k"),
+			Type: one(g, policy.HashKeyAddress, policy.HashKeyPodName, policy.HashKeyLabel), Key: one(g, nil, new("k")),
 		}),
 		Locality:         g.locality(),
 		OutlierDetection: some(g, g.outlier()),
@@ -52,8 +53,10 @@ func (g generator) conf() policy.Conf {
 	}
 }
 
-func (g generator) number() float64         { return float64(1 + g.IntN(100)) }
-func (g generator) duration() time.Duration { return time.Duration(1+g.IntN(100)) * time.Second }
+func (g generator) number() policy.Number { return policy.Number(1 + g.IntN(100)) }
+func (g generator) duration() policy.Duration {
+	return policy.Duration(time.Duration(1+g.IntN(100)) * time.Second)
+}
 
 func (g generator) loadBalancer() policy.LoadBalancer {
 	b := policy.LoadBalancer{
@@ -61,37 +64,51 @@ func (g generator) loadBalancer() policy.LoadBalancer {
 	}
 	switch b.Type {
 	case policy.LeastRequest:
-		b.LeastRequest = some(g, policy.LeastRequestConf{ChoiceCount: some(g, 2+g.IntN(9)), ActiveRequestBias: some(g, g.number())})
+		b.LeastRequest = some(g, policy.LeastRequestConf{ChoiceCount: some(g, int32(2+g.IntN(9))), ActiveRequestBias: some(g, g.number())})
 	case policy.RingHash:
 		b.RingHash = some(g, policy.RingHashConf{
-			HashFunction: one(g, "", policy.XXHash, policy.MurmurHash2),
-			MinRingSize:  some(g, uint64(1+g.IntN(100))), MaxRingSize: some(g, uint64(100+g.IntN(100))),
+			HashFunction: one(g, nil, new(policy.XXHash), new(policy.MurmurHash2)),
+			MinRingSize:  some(g, int64(1+g.IntN(100))), MaxRingSize: some(g, int64(100+g.IntN(100))),
 		})
 	case policy.Maglev:
-		b.Maglev = some(g, policy.MaglevConf{TableSize: some(g, one[uint64](g, 17, 251, 65537))})
+		b.Maglev = some(g, policy.MaglevConf{TableSize: some(g, one[int64](g, 17, 251, 65537))})
 	default: // no block
 	}
 	return b
 }
 
 func (g generator) hashPolicy() policy.HashPolicy {
-	switch h := (policy.HashPolicy{Terminal: g.IntN(2) == 0}); g.IntN(5) {
+	h := policy.HashPolicy{Type: policy.HashSourceIP}
+	switch g.IntN(5) {
 	case 0:
-		h.Type, h.Name = policy.HashHeader, one(g, "x-user", "x-tenant")
-		return h
+		h = hashOf(policy.HashHeader, one(g, "x-user", "x-tenant"))
 	case 1:
-		h.Type, h.Name, h.TTL, h.Path = policy.HashCookie, "sid", some(g, g.duration()), one(g, "", "/", "/a")
-		return h
+		h = hashOf(policy.HashCookie, "sid")
+		h.Cookie.TTL, h.Cookie.Path = some(g, g.duration()), one(g, nil, new("/"), new("/a"))
 	case 2:
-		h.Type, h.Name = policy.HashQueryParameter, "q"
-		return h
+		h = hashOf(policy.HashQueryParameter, "q")
 	case 3:
-		h.Type, h.Name = policy.HashFilterState, "k"
-		return h
-	default:
-		h.Type = policy.HashSourceIP
-		return h
+		h = hashOf(policy.HashFilterState, "k")
 	}
+	h.Terminal = some(g, g.IntN(2) == 0)
+	return h
+}
+
+// hashOf gives a step that hashes what is named.
+func hashOf(kind policy.HashPolicyType, name string) policy.HashPolicy {
+	h := policy.HashPolicy{Type: kind}
+	switch kind {
+	case policy.HashHeader:
+		h.Header = &conf.HeaderKey{Name: name}
+	case policy.HashCookie:
+		h.Cookie = &conf.CookieKey{Name: name}
+	case policy.HashQueryParameter:
+		h.QueryParameter = &conf.QueryParameterKey{Name: name}
+	case policy.HashFilterState:
+		h.FilterState = &conf.FilterStateKey{Key: name}
+	case policy.HashSourceIP:
+	}
+	return h
 }
 
 func (g generator) locality() policy.Locality {
@@ -99,30 +116,31 @@ func (g generator) locality() policy.Locality {
 		Disabled: some(g, g.IntN(3) == 0),
 		ZoneKey:  some(g, one(g, policy.DefaultZoneKey, "topology.kubernetes.io/region")),
 		Affinity: list(g, func() policy.Affinity {
-			return policy.Affinity{Key: one(g, "kubernetes.io/hostname", "rack"), Weight: some(g, uint32(1+g.IntN(9)))}
+			return policy.Affinity{Key: one(g, "kubernetes.io/hostname", "rack"), Weight: some(g, int64(1+g.IntN(9)))}
 		}),
 		Weights: list(g, func() policy.Weight {
-			return policy.Weight{Key: "rack", Value: one(g, "r1", "r2"), Weight: uint32(1 + g.IntN(9))}
+			return policy.Weight{Key: "rack", Value: one(g, "r1", "r2"), Weight: int64(1 + g.IntN(9))}
 		}),
 		Failover:          list(g, g.failover),
 		FailoverThreshold: some(g, g.number()),
+		MaxSkew:           some(g, g.number()),
 		Overflow: policy.Overflow{
 			Mode:     some(g, one(g, policy.OverflowAdaptive, policy.OverflowLoadBand, policy.OverflowDisabled)),
 			LoadBand: some(g, policy.LoadBand{Low: g.number(), High: 100 + g.number()}),
 		},
-		Costs: list(g, func() policy.Cost { return policy.Cost{From: g.zone(), To: g.zone(), Cost: g.number()} }),
+		Costs: list(g, func() policy.Cost { return policy.Cost{From: string(g.zone()), To: string(g.zone()), Cost: g.number()} }),
 	}
 }
 
 func (g generator) failover() policy.Failover {
-	f := policy.Failover{
-		To: one(g, policy.FailoverAny, policy.FailoverOnly, policy.FailoverOnly, policy.FailoverAnyExcept, policy.FailoverNone),
-	}
+	f := policy.Failover{To: policy.FailoverTo{
+		Type: one(g, policy.FailoverAny, policy.FailoverOnly, policy.FailoverOnly, policy.FailoverAnyExcept, policy.FailoverNone),
+	}}
 	if g.IntN(2) == 0 {
-		f.From = []topology.Zone{g.zone()}
+		f = from(f, string(g.zone()))
 	}
-	if f.To == policy.FailoverOnly || f.To == policy.FailoverAnyExcept {
-		f.Zone = []topology.Zone{g.zone()}
+	if f.To.Type == policy.FailoverOnly || f.To.Type == policy.FailoverAnyExcept {
+		f.To.Zones = []string{string(g.zone())}
 	}
 	return f
 }
@@ -132,13 +150,13 @@ func (g generator) outlier() policy.OutlierDetection {
 		Interval: some(g, g.duration()), BaseEjectionTime: some(g, g.duration()), MaxEjectionTime: some(g, g.duration()),
 		MaxEjectionPercent: some(g, g.number()),
 		Consecutive: some(g, policy.Consecutive{
-			ServerErrors: some(g, g.IntN(9)), GatewayErrors: some(g, g.IntN(9)), LocalErrors: some(g, g.IntN(9)),
+			ServerErrors: some(g, int32(g.IntN(9))), GatewayErrors: some(g, int32(g.IntN(9))), LocalErrors: some(g, int32(g.IntN(9))),
 		}),
 		SuccessRate: some(g, policy.SuccessRate{
-			Stdev: some(g, g.number()), MinimumHosts: some(g, g.IntN(9)), RequestVolume: some(g, g.IntN(9)),
+			Stdev: some(g, g.number()), MinimumHosts: some(g, int32(g.IntN(9))), RequestVolume: some(g, int32(g.IntN(9))),
 		}),
 		FailurePercentage: some(g, policy.FailurePercentage{
-			Threshold: some(g, g.number()), MinimumHosts: some(g, g.IntN(9)), RequestVolume: some(g, g.IntN(9)),
+			Threshold: some(g, g.number()), MinimumHosts: some(g, int32(g.IntN(9))), RequestVolume: some(g, int32(g.IntN(9))),
 		}),
 	}
 }

@@ -3,6 +3,8 @@ package policy
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // Resolve answers what holds for a client and a destination: the rules about both, folded weakest first, with every default
@@ -17,6 +19,21 @@ func (s *Set) Resolve(c Client, d Destination) Settings {
 	settings.Fields = f.report()
 	settings.Notes = f.notes
 	return settings
+}
+
+// MaxSkew is the least that policies say of the ports of a service to a client; 0: nothing.
+func (s *Set) MaxSkew(c Client, svc *topology.Service) float64 {
+	least := 0.0
+	if s == nil || !s.indexed().capsSkew {
+		return least
+	}
+	for _, port := range svc.Ports {
+		settings := s.Resolve(c, Destination{Service: svc.ServiceName, Port: port})
+		if m := settings.Locality.MaxSkew; m != nil && (least == 0 || float64(*m) < least) {
+			least = float64(*m)
+		}
+	}
+	return least
 }
 
 // fold is the rules about a client and a destination, merged.
@@ -34,6 +51,10 @@ func (s *Set) fold(c *Client, d Destination) *fold {
 		r := &f.index.rules[i]
 		if r.Clients.selectsZone(c.Zone) && r.Clients.selects(s, c) {
 			f.rules = append(f.rules, i)
+			if len(f.rules) == 1 {
+				f.conf = r.Conf
+				continue
+			}
 			f.conf = Merge(f.conf, r.Conf)
 		}
 	}
@@ -83,18 +104,16 @@ func (f *fold) report() []Field {
 		if f.holds&(1<<i) == 0 {
 			continue
 		}
-		value, _ := f.index.fields[i].text(&f.conf)
-		fields = append(fields, Field{Path: f.index.fields[i].path, Value: value, Origin: f.author(i).Origin})
-		f.noteConflict(i)
+		author := f.author(i)
+		fields = append(fields, Field{Path: f.index.fields[i].path, Value: author.text(i), Origin: author.Origin})
+		f.noteConflict(i, author)
 	}
 	return fields
 }
 
 // noteConflict notes a rule that says something else about a field than the one that holds, and is weaker only by its age
 // or its name.
-func (f *fold) noteConflict(field int) {
-	winner := f.author(field)
-	wins, _ := f.index.fields[field].text(&winner.Conf)
+func (f *fold) noteConflict(field int, winner *indexedRule) {
 	for _, i := range slices.Backward(f.rules) {
 		r := &f.index.rules[i]
 		if r.fields&(1<<field) == 0 || r.Origin.isSameDocument(winner.Origin) {
@@ -103,7 +122,7 @@ func (f *fold) noteConflict(field int) {
 		if precedenceOf(r.Rule) != precedenceOf(winner.Rule) {
 			return
 		}
-		if loses, _ := f.index.fields[field].text(&r.Conf); loses != wins {
+		if loses := r.text(field); loses != winner.text(field) {
 			f.notes = append(f.notes, Note{
 				Path: f.index.fields[field].path, Origin: r.Origin,
 				Message: loses + " is overridden by " + winner.Origin.String() + ", which is as specific and " + f.why(winner, r),
@@ -123,7 +142,7 @@ func (f *fold) why(stronger, weaker *indexedRule) string {
 // isMeshDefault tells whether a document of the mesh is about this, and nobody chose an algorithm: its dialect means
 // RoundRobin then.
 func (f *fold) isMeshDefault() bool {
-	return balancer(&f.conf).Type == "" && f.strongestMesh() != nil
+	return block(f.conf.LoadBalancer).Type == "" && f.strongestMesh() != nil
 }
 
 func (f *fold) strongestMesh() *indexedRule {

@@ -51,11 +51,18 @@ func algorithm(a policy.Algorithm) policy.Conf {
 
 func TestResolveFillsInEveryDefault(t *testing.T) {
 	bare := policy.Settings{
-		ChoiceCount: 2, ActiveRequestBias: 1, HashFunction: policy.XXHash,
-		MinRingSize: 1024, MaxRingSize: 8_388_608, TableSize: 65_537,
-		EndpointHashKey: policy.EndpointHashKey{Type: policy.HashKeyAddress},
-		Locality: policy.LocalitySettings{
-			ZoneKey: "topology.kubernetes.io/zone", Failover: []policy.Failover{{To: policy.FailoverAny}},
+		Conf: policy.Conf{
+			LoadBalancer: &policy.LoadBalancer{
+				LeastRequest: &policy.LeastRequestConf{ChoiceCount: new(int32(2)), ActiveRequestBias: new(policy.Number(1))},
+				RingHash: &policy.RingHashConf{
+					HashFunction: new(policy.XXHash), MinRingSize: new(int64(1024)), MaxRingSize: new(int64(8_388_608)),
+				},
+				Maglev: &policy.MaglevConf{TableSize: new(int64(65_537))},
+			},
+			EndpointHashKey: &policy.EndpointHashKey{Type: policy.HashKeyAddress},
+			Locality: policy.Locality{
+				ZoneKey: new("topology.kubernetes.io/zone"), Failover: []policy.Failover{to(policy.FailoverAny)},
+			},
 		},
 		Fields: []policy.Field{},
 	}
@@ -66,18 +73,22 @@ func TestResolveFillsInEveryDefault(t *testing.T) {
 		OutlierDetection: &policy.OutlierDetection{
 			SuccessRate: &policy.SuccessRate{}, FailurePercentage: &policy.FailurePercentage{}, Consecutive: &policy.Consecutive{},
 		},
-		SlowStart: &policy.SlowStart{Window: time.Minute},
+		SlowStart: &policy.SlowStart{Window: policy.Duration(time.Minute)},
 		Locality:  policy.Locality{Overflow: policy.Overflow{Mode: new(policy.OverflowLoadBand)}},
 	}))
 	want := bare
-	want.Locality.Explicit, want.Locality.Overflow = true, policy.OverflowLoadBand
-	want.Locality.LoadBand = policy.LoadBand{Low: 0.8, High: 2}
-	want.Outlier = &policy.OutlierSettings{
-		Interval: 10 * time.Second, BaseEjectionTime: 30 * time.Second, MaxEjectionTime: 5 * time.Minute, MaxEjectionPercent: 50,
-		SuccessRateStdev: 1.9, SuccessRateMinimumHosts: 5, SuccessRateRequestVolume: 100,
-		FailureThreshold: 85, FailureMinimumHosts: 5, FailureRequestVolume: 50,
+	want.HasLocality = true
+	want.Locality.Overflow = policy.Overflow{Mode: new(policy.OverflowLoadBand), LoadBand: &policy.LoadBand{Low: 0.8, High: 2}}
+	want.OutlierDetection = &policy.OutlierDetection{
+		Interval: new(policy.Duration(10 * time.Second)), BaseEjectionTime: new(policy.Duration(30 * time.Second)),
+		MaxEjectionTime: new(policy.Duration(5 * time.Minute)), MaxEjectionPercent: new(policy.Number(50)),
+		Consecutive:       &policy.Consecutive{ServerErrors: new(int32(0)), GatewayErrors: new(int32(0)), LocalErrors: new(int32(0))},
+		SuccessRate:       &policy.SuccessRate{Stdev: new(policy.Number(1.9)), MinimumHosts: new(int32(5)), RequestVolume: new(int32(100))},
+		FailurePercentage: &policy.FailurePercentage{Threshold: new(policy.Number(85)), MinimumHosts: new(int32(5)), RequestVolume: new(int32(50))},
 	}
-	want.SlowStart = &policy.SlowStartSettings{Window: time.Minute, MinWeightPercent: 10, Aggression: 1}
+	want.SlowStart = &policy.SlowStart{
+		Window: policy.Duration(time.Minute), MinWeightPercent: new(policy.Number(10)), Aggression: new(policy.Number(1)),
+	}
 	want.Fields = []policy.Field{
 		{Path: "locality.overflow.mode", Value: "LoadBand", Origin: origin("shop", "p")},
 		{Path: "outlierDetection.successRate", Value: "on", Origin: origin("shop", "p")},
@@ -92,31 +103,33 @@ func TestS41MeshDocumentsMeanRoundRobinOnlyIfNobodyChose(t *testing.T) {
 		Origin: policy.Origin{Dialect: policy.DialectMeshLoadBalancing, Name: "lb-1"}, Target: policy.Target{Kind: policy.TargetMesh},
 	}
 	got := resolve(spec)
-	if got.Algorithm != policy.RoundRobin {
-		t.Errorf("want RoundRobin, got %q", got.Algorithm)
+	if got.LoadBalancer.Type != policy.RoundRobin {
+		t.Errorf("want RoundRobin, got %q", got.LoadBalancer.Type)
 	}
 	want := []policy.Field{{Path: "loadBalancer.type", Value: "RoundRobin", Origin: spec.Origin}}
 	if diff := cmp.Diff(want, got.Fields); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := resolve(spec, meshWide("all", algorithm(policy.Random))); got.Algorithm != policy.Random {
-		t.Errorf("want Random, got %q", got.Algorithm)
+	if got := resolve(spec, meshWide("all", algorithm(policy.Random))); got.LoadBalancer.Type != policy.Random {
+		t.Errorf("want Random, got %q", got.LoadBalancer.Type)
 	}
 }
 
 func TestFieldsTellWhoSaidThem(t *testing.T) {
-	ring := func(least, most *uint64) policy.Conf {
+	ring := func(least, most *int64) policy.Conf {
 		return policy.Conf{LoadBalancer: &policy.LoadBalancer{
 			Type: policy.RingHash, RingHash: &policy.RingHashConf{MinRingSize: least, MaxRingSize: most},
 		}}
 	}
-	all := ring(new(uint64(64)), new(uint64(512)))
-	all.HashPolicies = []policy.HashPolicy{{Type: policy.HashHeader, Name: "x-user", Terminal: true}, {Type: policy.HashSourceIP}}
-	own := ring(nil, new(uint64(1024)))
-	own.HashPolicies = []policy.HashPolicy{{Type: policy.HashCookie, Name: "sid", TTL: new(time.Hour), Path: "/"}}
+	all := ring(new(int64(64)), new(int64(512)))
+	all.HashPolicies = []policy.HashPolicy{hashOf(policy.HashHeader, "x-user"), {Type: policy.HashSourceIP}}
+	all.HashPolicies[0].Terminal = new(true)
+	own := ring(nil, new(int64(1024)))
+	own.HashPolicies = []policy.HashPolicy{hashOf(policy.HashCookie, "sid")}
+	own.HashPolicies[0].Cookie.TTL, own.HashPolicies[0].Cookie.Path = new(policy.Duration(time.Hour)), new("/")
 	own.Locality.Failover = []policy.Failover{from(to(policy.FailoverOnly, "a", "b"), "a"), to(policy.FailoverNone)}
 	own.Locality.Costs = []policy.Cost{{From: "a", To: "b", Cost: 2.5}}
-	own.Locality.Affinity = []policy.Affinity{{Key: "rack", Weight: new(uint32(7))}}
+	own.Locality.Affinity = []policy.Affinity{{Key: "rack", Weight: new(int64(7))}}
 	got := resolve(meshWide("all", all), aboutWeb("own", own))
 	system, shop := origin(policy.RootNamespace, "all"), origin("shop", "own")
 	want := []policy.Field{
@@ -141,10 +154,10 @@ func TestNotesTellWhatHasNoEffect(t *testing.T) {
 		return policy.Note{Path: path, Origin: origin("shop", "p"), Message: message}
 	}
 	ring := policy.Conf{LoadBalancer: &policy.LoadBalancer{
-		Type: policy.RingHash, RingHash: &policy.RingHashConf{MinRingSize: new(uint64(4096))},
+		Type: policy.RingHash, RingHash: &policy.RingHashConf{MinRingSize: new(int64(4096))},
 	}}
 	small := policy.Conf{LoadBalancer: &policy.LoadBalancer{
-		Type: policy.RingHash, RingHash: &policy.RingHashConf{MaxRingSize: new(uint64(100))},
+		Type: policy.RingHash, RingHash: &policy.RingHashConf{MaxRingSize: new(int64(100))},
 	}}
 	hashed := policy.Conf{
 		HashPolicies:    []policy.HashPolicy{{Type: policy.HashSourceIP}},
@@ -155,8 +168,8 @@ func TestNotesTellWhatHasNoEffect(t *testing.T) {
 	adaptive := policy.Conf{Locality: policy.Locality{Overflow: policy.Overflow{Mode: new(policy.OverflowAdaptive)}}}
 	racks := policy.Conf{Locality: policy.Locality{Affinity: []policy.Affinity{{Key: "rack"}}}}
 	shares := policy.Conf{Locality: policy.Locality{Weights: []policy.Weight{{Key: "rack", Value: "r", Weight: 1}}}}
-	slow := policy.Conf{SlowStart: &policy.SlowStart{Window: time.Minute}}
-	pauses := policy.Conf{OutlierDetection: &policy.OutlierDetection{MaxEjectionTime: new(time.Second)}}
+	slow := policy.Conf{SlowStart: &policy.SlowStart{Window: policy.Duration(time.Minute)}}
+	pauses := policy.Conf{OutlierDetection: &policy.OutlierDetection{MaxEjectionTime: new(policy.Duration(time.Second))}}
 	second := aboutWeb("p", algorithm(policy.RoundRobin))
 	second.Origin.Entry = 1
 	for name, c := range map[string]struct {
@@ -198,8 +211,8 @@ func TestNotesTellWhatHasNoEffect(t *testing.T) {
 			if diff := cmp.Diff(c.want, got.Notes); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if got.MinRingSize > got.MaxRingSize {
-				t.Errorf("ring sizes from %d to %d", got.MinRingSize, got.MaxRingSize)
+			if r := got.LoadBalancer.RingHash; *r.MinRingSize > *r.MaxRingSize {
+				t.Errorf("ring sizes from %d to %d", *r.MinRingSize, *r.MaxRingSize)
 			}
 		})
 	}
@@ -231,7 +244,7 @@ func TestRulesApplyToTheirTargets(t *testing.T) {
 		"a route is not the service":         {target(policy.Target{Kind: policy.TargetHTTPRoute, Namespace: "shop", Name: "web"}), false},
 		"a namespace is not the service web": {target(policy.Target{Kind: policy.TargetNamespace, Namespace: "web"}), false},
 	} {
-		if got := resolve(c.rule).Algorithm == policy.Random; got != c.want {
+		if got := resolve(c.rule).LoadBalancer.Type == policy.Random; got != c.want {
 			t.Errorf("%s: want %t, got %t", name, c.want, got)
 		}
 	}
@@ -267,7 +280,7 @@ func TestRulesApplyToTheirClients(t *testing.T) {
 		rule := meshWide("p", algorithm(policy.Random))
 		rule.Clients = c.clients
 		s := policy.NewSet(policy.Set{Rules: []policy.Rule{rule}, Namespaces: map[string]policy.Labels{"batch": {"team": "red"}}})
-		if got := s.Resolve(c.client, web).Algorithm == policy.Random; got != c.want {
+		if got := s.Resolve(c.client, web).LoadBalancer.Type == policy.Random; got != c.want {
 			t.Errorf("%s: want %t, got %t", name, c.want, got)
 		}
 	}
@@ -333,7 +346,7 @@ func resolveTwin(t *testing.T, seed uint64) {
 	slices.SortStableFunc(rules, policy.Compare)
 	merged := object{}
 	for _, r := range rules {
-		merged = mergePatch(merged, document(&r.Conf))
+		merged = mergePatch(merged, document(t, &r.Conf))
 	}
 	paths := make(map[string]bool)
 	for _, f := range got.Fields {
@@ -346,14 +359,18 @@ func resolveTwin(t *testing.T, seed uint64) {
 		// Of the rules that say the field, the last one is its author.
 		var author *policy.Rule
 		for _, r := range rules {
-			if _, says := lookup(document(&r.Conf), f.Path); says || meshDefault && !ok && r.Origin.Dialect.IsMesh() {
+			if _, says := lookup(document(t, &r.Conf), f.Path); says || meshDefault && !ok && r.Origin.Dialect.IsMesh() {
 				author = r
 			}
 		}
 		if author == nil || author.Origin != f.Origin {
 			t.Fatalf("seed %d: %s comes from %v, got %v", seed, f.Path, author, f.Origin)
 		}
-		if text, plain := value.(string); plain && text != f.Value {
+		text, plain := value.(string)
+		if d, err := time.ParseDuration(text); err == nil {
+			text = policy.Duration(d).String()
+		}
+		if plain && text != f.Value {
 			t.Fatalf("seed %d: %s is %q, got %q", seed, f.Path, text, f.Value)
 		}
 	}
@@ -387,12 +404,15 @@ func leaves(o object, prefix string) map[string]bool {
 // checkSane checks what holds for all settings.
 func checkSane(t *testing.T, seed uint64, s *policy.Settings) {
 	t.Helper()
-	l := &s.Locality
+	l, b := &s.Locality, s.LoadBalancer
+	isDisabled := l.Disabled != nil && *l.Disabled
+	isBand := l.Overflow.Mode != nil && *l.Overflow.Mode == policy.OverflowLoadBand
 	switch {
-	case len(l.Failover) == 0, s.MinRingSize > s.MaxRingSize, s.MinRingSize == 0, s.ChoiceCount < 2, l.ZoneKey == "",
-		l.Disabled && (len(l.Affinity)+len(l.Weights) > 0 || l.Threshold != nil || l.Overflow != ""),
-		!s.Algorithm.IsHashing() && (len(s.HashPolicies) > 0 || len(s.Routes) > 0),
-		(l.Overflow == policy.OverflowLoadBand) != (l.LoadBand != policy.LoadBand{}),
+	case len(l.Failover) == 0, *b.RingHash.MinRingSize > *b.RingHash.MaxRingSize, *b.RingHash.MinRingSize == 0,
+		*b.LeastRequest.ChoiceCount < 2, l.ZoneKey == nil,
+		isDisabled && (len(l.Affinity)+len(l.Weights) > 0 || l.FailoverThreshold != nil || l.Overflow.Mode != nil),
+		!b.Type.IsHashing() && (len(s.HashPolicies) > 0 || len(s.Routes) > 0),
+		isBand != (l.Overflow.LoadBand != nil),
 		len(l.Weights) > 0 && len(l.Affinity) > 0:
 		t.Fatalf("seed %d: %+v", seed, s)
 	}
@@ -407,4 +427,31 @@ func TestResolveAgreesWithADumbTwin(t *testing.T) {
 func FuzzResolve(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(resolveTwin)
+}
+
+func TestTheSmallestCapOfAServicesPortsCountsForItsPlan(t *testing.T) {
+	capped := func(name, section string, most policy.Number) policy.Rule {
+		r := aboutWeb(name, policy.Conf{Locality: policy.Locality{MaxSkew: &most}})
+		r.Target.Section = section
+		return r
+	}
+	svc := &topology.Service{ServiceName: web.Service, Ports: []topology.Port{{Name: "http", Port: 80}, {Name: "grpc", Port: 81}}}
+	for name, c := range map[string]struct {
+		rules []policy.Rule
+		want  float64
+	}{
+		"nobody says so": {[]policy.Rule{aboutWeb("p", algorithm(policy.Random))}, 0},
+		"all ports":      {[]policy.Rule{capped("p", "", 1.5)}, 1.5},
+		"one port":       {[]policy.Rule{capped("p", "", 1.5), capped("q", "grpc", 1.2)}, 1.2},
+		"locality is off": {
+			[]policy.Rule{capped("p", "", 1.5), aboutWeb("a", policy.Conf{Locality: policy.Locality{Disabled: new(true)}})}, 0,
+		},
+	} {
+		if got := policy.NewSet(policy.Set{Rules: c.rules}).MaxSkew(policy.Client{}, svc); got != c.want {
+			t.Errorf("%s: want %v, got %v", name, c.want, got)
+		}
+	}
+	if got := (*policy.Set)(nil).MaxSkew(policy.Client{}, svc); got != 0 {
+		t.Errorf("without policies: %v", got)
+	}
 }

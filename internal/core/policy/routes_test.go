@@ -13,7 +13,7 @@ import (
 )
 
 func header(name string) []policy.HashPolicy {
-	return []policy.HashPolicy{{Type: policy.HashHeader, Name: name}}
+	return []policy.HashPolicy{hashOf(policy.HashHeader, name)}
 }
 
 func hashing(name string) policy.Conf {
@@ -56,7 +56,7 @@ func routeWords(s policy.Settings) string {
 	for _, r := range s.Routes {
 		name := "none"
 		if len(r.HashPolicies) > 0 {
-			name = r.HashPolicies[0].Name
+			name = r.HashPolicies[0].Name()
 		}
 		words = append(words, strings.TrimPrefix(r.Route, "HTTPRoute shop/")+"="+name)
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"math/bits"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -12,8 +13,10 @@ import (
 
 // index finds the rules for a destination without asking all.
 type index struct {
-	fields []field
-	rules  []indexedRule // weakest first
+	fields   []field
+	defaults Conf
+	capsSkew bool          // some rule names locality.maxSkew
+	rules    []indexedRule // weakest first
 	// Positions in rules, ascending.
 	mesh        []int
 	byNamespace map[string][]int
@@ -26,8 +29,12 @@ type index struct {
 
 type indexedRule struct {
 	*Rule
-	fields uint64 // one bit for each of index.fields that the rule says something about
+	fields uint64   // one bit for each of index.fields that the rule says something about
+	texts  []string // what it says there, for people, in the order of the bits
 }
+
+// text gives what the rule says about one of its fields.
+func (r *indexedRule) text(field int) string { return r.texts[bits.OnesCount64(r.fields&(1<<field-1))] }
 
 type routeName struct {
 	kind            TargetKind
@@ -48,6 +55,7 @@ func NewSet(s Set) *Set {
 func newIndex(s *Set) *index {
 	x := &index{
 		fields:      fieldTable(),
+		defaults:    Defaults(),
 		rules:       make([]indexedRule, len(s.Rules)),
 		byNamespace: make(map[string][]int),
 		byService:   make(map[topology.ServiceName][]int),
@@ -56,7 +64,8 @@ func newIndex(s *Set) *index {
 		podsByIP:    make(map[netip.Addr]*Pod),
 	}
 	for i := range s.Rules {
-		x.rules[i] = indexedRule{&s.Rules[i], x.said(&s.Rules[i].Conf)}
+		x.rules[i] = x.indexed(&s.Rules[i])
+		x.capsSkew = x.capsSkew || s.Rules[i].Conf.Locality.MaxSkew != nil
 	}
 	slices.SortStableFunc(x.rules, func(a, b indexedRule) int { return Compare(a.Rule, b.Rule) })
 	for i := range x.rules {
@@ -71,15 +80,25 @@ func newIndex(s *Set) *index {
 	return x
 }
 
-// said gives the fields that c says something about.
-func (x *index) said(c *Conf) uint64 {
-	var bits uint64
+func (x *index) indexed(r *Rule) indexedRule {
+	one := indexedRule{Rule: r, fields: x.said(&r.Conf)}
 	for i := range x.fields {
-		if _, ok := x.fields[i].text(c); ok {
-			bits |= 1 << i
+		if one.fields&(1<<i) != 0 {
+			one.texts = append(one.texts, x.fields[i].text(&r.Conf))
 		}
 	}
-	return bits
+	return one
+}
+
+// said gives the fields that c says something about.
+func (x *index) said(c *Conf) uint64 {
+	var fields uint64
+	for i := range x.fields {
+		if _, ok := x.fields[i].of(c); ok {
+			fields |= 1 << i
+		}
+	}
+	return fields
 }
 
 func (x *index) addRule(i int, t Target) {

@@ -65,7 +65,7 @@ func TestKeepGivesRefusedDocumentsTheirLastGoodRules(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" || len(got.Rules) != 4 {
 		t.Errorf("%d rules (-want +got)\n%s", len(got.Rules), diff)
 	}
-	if got.Resolve(policy.Client{}, web).Algorithm != policy.Maglev { // edited comes before kept
+	if got.Resolve(policy.Client{}, web).LoadBalancer.Type != policy.Maglev { // edited comes before kept
 		t.Error("the kept rules are not in their place")
 	}
 	if diff := cmp.Diff([]policy.Origin{refused[0], refused[2]}, got.Refused); diff != "" {

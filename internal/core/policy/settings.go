@@ -1,10 +1,6 @@
 package policy
 
-import (
-	"time"
-
-	"github.com/weir-lb/weir/internal/core/topology"
-)
+import "github.com/weir-lb/weir/internal/core/topology"
 
 // Client is whose requests are asked about.
 type Client struct {
@@ -22,22 +18,15 @@ type Destination struct {
 	Port    topology.Port
 }
 
-// Settings are what holds for a client and a destination, every default filled in.
+// Settings are what holds for a client and a destination.
 type Settings struct {
-	Algorithm         Algorithm // empty: nobody chose one, the data plane's default holds
-	ChoiceCount       int
-	ActiveRequestBias float64
-	HashFunction      HashFunction
-	MinRingSize       uint64
-	MaxRingSize       uint64
-	TableSize         uint64
-	HashPolicies      []HashPolicy // empty if Algorithm does not hash
-	Routes            []RouteHash  // in the order in which a request is compared with them; empty if no policy is about one
-	EndpointHashKey   EndpointHashKey
-	Locality          LocalitySettings
-	Outlier           *OutlierSettings   // nil: only the rules that weir always has
-	SlowStart         *SlowStartSettings // nil: the slow start that weir always has
-	Panic             *float64           // percent; nil: nobody chose one, the rules that weir always has hold
+	// Conf is all that was said and has an effect, with every default filled in. OutlierDetection and SlowStart are nil where
+	// nobody asks for them, LoadBalancer.Type is empty where nobody chose, and there is no Overflow.Mode where nobody chose that:
+	// the rules and flags of the data plane hold. Resolve sets LoadBalancer with all its blocks and EndpointHashKey.
+	Conf
+	Routes []RouteHash // in the order in which a request is compared with them; empty if no policy is about one
+	// HasLocality tells that some policy says something about locality.
+	HasLocality bool
 
 	Fields []Field // every field that a policy has set, in the order of the CRD's
 	Notes  []Note  // what was said and has no effect
@@ -50,48 +39,6 @@ type RouteHash struct {
 	Match        Match
 	HashPolicies []HashPolicy
 	Origin       *Origin // who said so about the route; nil: what holds for the service
-}
-
-// LocalitySettings are a Locality with its defaults.
-type LocalitySettings struct {
-	Disabled  bool
-	ZoneKey   string
-	Affinity  []AffinityWeight
-	Weights   []Weight
-	Failover  []Failover   // never empty
-	Threshold *float64     // percent; nil: only what the endpoints do moves traffic
-	Overflow  OverflowMode // empty: nobody chose one
-	LoadBand  LoadBand     // of OverflowLoadBand
-	Costs     []Cost
-	Explicit  bool // some policy says something about locality
-}
-
-// AffinityWeight is an Affinity with its weight.
-type AffinityWeight struct {
-	Key    string
-	Weight uint32
-}
-
-// OutlierSettings are an OutlierDetection with its defaults. A detector with zero hosts or failures does not work.
-type OutlierSettings struct {
-	Interval, BaseEjectionTime, MaxEjectionTime time.Duration
-	MaxEjectionPercent                          float64
-
-	ServerErrors, GatewayErrors, LocalErrors int // in a row; 0: off
-
-	SuccessRateStdev         float64
-	SuccessRateMinimumHosts  int // 0: off
-	SuccessRateRequestVolume int
-	FailureThreshold         float64 // percent
-	FailureMinimumHosts      int     // 0: off
-	FailureRequestVolume     int
-}
-
-// SlowStartSettings are a SlowStart with its defaults.
-type SlowStartSettings struct {
-	Window           time.Duration
-	MinWeightPercent float64
-	Aggression       float64
 }
 
 // Field is a field that holds and where it was written.

@@ -11,18 +11,19 @@ import (
 // clients that they are for.
 func unreachable(rules []Failover) []int {
 	var found []int
-	ended := make(map[topology.Zone]bool)
+	ended := make(map[string]bool)
 	all := false
-	for i, f := range rules {
-		if all || len(f.From) > 0 && !slices.ContainsFunc(f.From, func(z topology.Zone) bool { return !ended[z] }) {
+	for i := range rules {
+		from := fromZones(&rules[i])
+		if all || len(from) > 0 && !slices.ContainsFunc(from, func(z string) bool { return !ended[z] }) {
 			found = append(found, i)
 			continue
 		}
-		if f.To != FailoverNone && f.To != FailoverAny {
+		if to := rules[i].To.Type; to != FailoverNone && to != FailoverAny {
 			continue
 		}
-		all = all || len(f.From) == 0
-		for _, z := range f.From {
+		all = all || len(from) == 0
+		for _, z := range from {
 			ended[z] = true
 		}
 	}
@@ -66,24 +67,27 @@ type namedZone struct {
 // zones lists all zones that a rule names.
 func (r *Rule) zones() []namedZone {
 	var found []namedZone
-	list := func(path string, zones []topology.Zone) {
+	list := func(path string, zones []string) {
 		for i, z := range zones {
-			found = append(found, namedZone{pathAt(path, i), z})
+			found = append(found, namedZone{pathAt(path, i), topology.Zone(z)})
 		}
 	}
-	list("clients.zones", r.Clients.Zones)
+	for i, z := range r.Clients.Zones {
+		found = append(found, namedZone{pathAt("clients.zones", i), z})
+	}
 	l := &r.Conf.Locality
 	for i, w := range l.Weights {
 		if w.Key == labelZone {
 			found = append(found, namedZone{pathAt(pathWeights, i) + ".value", topology.Zone(w.Value)})
 		}
 	}
-	for i, f := range l.Failover {
-		list(pathAt(pathFailover, i)+".from.zones", f.From)
-		list(pathAt(pathFailover, i)+".to.zones", f.Zone)
+	for i := range l.Failover {
+		list(pathAt(pathFailover, i)+".from.zones", fromZones(&l.Failover[i]))
+		list(pathAt(pathFailover, i)+".to.zones", l.Failover[i].To.Zones)
 	}
 	for i, c := range l.Costs {
-		found = append(found, namedZone{pathAt(pathCosts, i) + ".from", c.From}, namedZone{pathAt(pathCosts, i) + ".to", c.To})
+		path := pathAt(pathCosts, i)
+		found = append(found, namedZone{path + ".from", topology.Zone(c.From)}, namedZone{path + ".to", topology.Zone(c.To)})
 	}
 	return found
 }

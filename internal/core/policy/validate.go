@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,11 @@ type Finding struct {
 	Path     string // in the CRD's spelling, below spec: hashPolicies[1].cookie.path
 	Message  string // says what is wrong and what is wanted
 	Severity Severity
+}
+
+// IsRefused tells whether one of the findings keeps the document from having an effect.
+func IsRefused(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Refused })
 }
 
 // Context is what a Conf is judged by besides itself.
@@ -47,8 +53,7 @@ const (
 )
 
 // Validate finds what is wrong with c; nothing if it is sound. It is total: what a decoder let through never makes it panic.
-// What only the written document shows, as blocks that no field of Conf stands for, is found by who reads it.
-func (c *Conf) Validate(x Context) []Finding {
+func Validate(c *Conf, x Context) []Finding {
 	v := &validator{dialect: x.Dialect}
 	if x.Target.isRoute() {
 		v.onlyHashPolicies(c)
@@ -56,9 +61,9 @@ func (c *Conf) Validate(x Context) []Finding {
 		v.loadBalancer(c)
 		v.endpointHashKey(c)
 		v.locality(&c.Locality)
-		v.outlier(c.OutlierDetection)
+		v.outlier(block(c.OutlierDetection))
 		v.slowStart(c)
-		v.percent(pathPanic, c.PanicThreshold)
+		v.bounds(c)
 	}
 	v.hashPolicies(c)
 	return v.findings
@@ -103,27 +108,6 @@ func (v *validator) name(path, name string, limit int) bool {
 func (v *validator) key(path, key string) {
 	if v.name(path, key, MaxKeyLength) && !v.dialect.IsMesh() && !isLabelKey(key) {
 		v.refuse(path, "%.80q is no label key", key)
-	}
-}
-
-// percent refuses what is not from 0 to 100.
-func (v *validator) percent(path string, p *float64) {
-	if p != nil && !(*p >= 0 && *p <= 100) {
-		v.refuse(path, "is %v: want a percentage from 0 to 100", *p)
-	}
-}
-
-// above refuses what is not a finite number greater than 0.
-func (v *validator) above(path string, n *float64) {
-	if n != nil && !(*n > 0 && !math.IsInf(*n, 0)) {
-		v.refuse(path, "is %v: want a finite number above 0", *n)
-	}
-}
-
-// count refuses what is negative or does not fit 32 bits.
-func (v *validator) count(path string, n *int) {
-	if n != nil && (*n < 0 || *n > MaxCount) {
-		v.refuse(path, "is %d: want a whole number from 0 to %d", *n, MaxCount)
 	}
 }
 

@@ -1,13 +1,17 @@
 package policy
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/weir-lb/weir/internal/core/topology"
+)
 
 // Validate finds what is wrong with the rule: its target, its clients and what it says.
 func (r *Rule) Validate() []Finding {
 	v := &validator{dialect: r.Origin.Dialect}
 	v.target(r)
 	v.clients(r)
-	return append(v.findings, r.Conf.Validate(Context{Target: r.Target, Dialect: r.Origin.Dialect})...)
+	return append(v.findings, Validate(&r.Conf, Context{Target: r.Target, Dialect: r.Origin.Dialect})...)
 }
 
 func (v *validator) target(r *Rule) {
@@ -46,12 +50,20 @@ func (v *validator) target(r *Rule) {
 }
 
 func (v *validator) clients(r *Rule) {
-	v.zones("clients.zones", r.Clients.Zones)
+	v.zones("clients.zones", zoneNames(r.Clients.Zones))
 	v.selector("clients.podSelector", r.Clients.Pods)
 	v.selector("clients.namespaceSelector", r.Clients.Namespaces)
 	if s := r.Clients.Service; s != nil {
 		v.name("clients.service", s.Name, 253)
 	}
+}
+
+func zoneNames(zones []topology.Zone) []string {
+	names := make([]string, len(zones))
+	for i := range zones {
+		names[i] = string(zones[i])
+	}
+	return names
 }
 
 func (v *validator) selector(path string, s Selector) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-lb/weir/api/conf"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -42,15 +43,15 @@ func affinity(entries ...policy.Affinity) policy.Conf {
 
 func hashes(h ...policy.HashPolicy) policy.Conf { return policy.Conf{HashPolicies: h} }
 
-func ring(least, most *uint64) policy.Conf {
+func ring(least, most *int64) policy.Conf {
 	return balancer(policy.LoadBalancer{Type: policy.RingHash, RingHash: &policy.RingHashConf{MinRingSize: least, MaxRingSize: most}})
 }
 
-func table(size uint64) policy.Conf {
+func table(size int64) policy.Conf {
 	return balancer(policy.LoadBalancer{Type: policy.Maglev, Maglev: &policy.MaglevConf{TableSize: &size}})
 }
 
-func least(choices *int, bias *float64) policy.Conf {
+func least(choices *int32, bias *policy.Number) policy.Conf {
 	return balancer(policy.LoadBalancer{
 		Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{ChoiceCount: choices, ActiveRequestBias: bias},
 	})
@@ -77,14 +78,14 @@ type validation struct {
 
 // shared are the rows that hold in all dialects; own those of the CRD alone.
 func shared() []validation {
-	nan, infinite := math.NaN(), math.Inf(1)
+	nan, infinite := policy.Number(math.NaN()), policy.Number(math.Inf(1))
 	source := policy.HashPolicy{Type: policy.HashSourceIP}
-	cookie := func(change func(*policy.HashPolicy)) policy.Conf {
-		h := policy.HashPolicy{Type: policy.HashCookie, Name: "sid", TTL: new(time.Hour), Path: "/"}
-		change(&h)
-		return hashes(h)
+	cookie := func(change func(*conf.CookieKey)) policy.Conf {
+		c := conf.CookieKey{Name: "sid", TTL: new(policy.Duration(time.Hour)), Path: new("/")}
+		change(&c)
+		return hashes(policy.HashPolicy{Type: policy.HashCookie, Cookie: &c})
 	}
-	band := func(low, high float64) policy.Conf {
+	band := func(low, high policy.Number) policy.Conf {
 		return locality(policy.Locality{Overflow: policy.Overflow{LoadBand: &policy.LoadBand{Low: low, High: high}}})
 	}
 	return []validation{
@@ -93,24 +94,24 @@ func shared() []validation {
 		{"S-10 no type", balancer(policy.LoadBalancer{}), "loadBalancer.type"},
 		{"S-11 RoundRobin", algorithm(policy.RoundRobin), ""},
 		{"S-12 Random", algorithm(policy.Random), ""},
-		{"S-13 eight choices", least(new(8), nil), ""},
-		{"K-05 one choice", least(new(1), nil), "loadBalancer.leastRequest.choiceCount"},
-		{"K-05 very many choices", least(new(101), nil), "loadBalancer.leastRequest.choiceCount"},
-		{"K-25 a negative bias", least(nil, new(-0.1)), "loadBalancer.leastRequest.activeRequestBias"},
-		{"K-25 no bias", least(nil, new(0.0)), ""},
+		{"S-13 eight choices", least(new(int32(8)), nil), ""},
+		{"K-05 one choice", least(new(int32(1)), nil), "loadBalancer.leastRequest.choiceCount"},
+		{"K-05 very many choices", least(new(int32(101)), nil), "loadBalancer.leastRequest.choiceCount"},
+		{"K-25 a negative bias", least(nil, new(policy.Number(-0.1))), "loadBalancer.leastRequest.activeRequestBias"},
+		{"K-25 no bias", least(nil, new(policy.Number(0.0))), ""},
 		{"K-25 a bias that is no number", least(nil, &nan), "loadBalancer.leastRequest.activeRequestBias"},
 		{"K-25 an infinite bias", least(nil, &infinite), "loadBalancer.leastRequest.activeRequestBias"},
 		{
 			"S-14 a hash function that is not known",
-			balancer(policy.LoadBalancer{Type: policy.RingHash, RingHash: &policy.RingHashConf{HashFunction: "MD5"}}),
+			balancer(policy.LoadBalancer{Type: policy.RingHash, RingHash: &policy.RingHashConf{HashFunction: new(policy.HashFunction("MD5"))}}),
 			"loadBalancer.ringHash.hashFunction",
 		},
-		{"S-15 S-16 the specification's sizes", ring(new(uint64(64)), new(uint64(1024))), ""},
-		{"K-07 no entries", ring(new(uint64(0)), nil), "loadBalancer.ringHash.minRingSize"},
-		{"K-07 too many entries", ring(nil, new(uint64(policy.MaxRingSize+1))), "loadBalancer.ringHash.maxRingSize"},
-		{"K-07 as many as Envoy takes", ring(nil, new(uint64(policy.MaxRingSize))), ""},
-		{"K-30 min above max", ring(new(uint64(65)), new(uint64(64))), "loadBalancer.ringHash.minRingSize"},
-		{"K-30 max below the default min", ring(nil, new(uint64(64))), ""},
+		{"S-15 S-16 the specification's sizes", ring(new(int64(64)), new(int64(1024))), ""},
+		{"K-07 no entries", ring(new(int64(0)), nil), "loadBalancer.ringHash.minRingSize"},
+		{"K-07 too many entries", ring(nil, new(int64(policy.MaxRingSize+1))), "loadBalancer.ringHash.maxRingSize"},
+		{"K-07 as many as Envoy takes", ring(nil, new(int64(policy.MaxRingSize))), ""},
+		{"K-30 min above max", ring(new(int64(65)), new(int64(64))), "loadBalancer.ringHash.minRingSize"},
+		{"K-30 max below the default min", ring(nil, new(int64(64))), ""},
 		{"S-18 K-08 K-30 a size that is not prime", table(100), "loadBalancer.maglev.tableSize"},
 		{"K-08 a table of one", table(1), "loadBalancer.maglev.tableSize"},
 		{"S-18 the largest size", table(policy.MaxTableSize), ""},
@@ -122,38 +123,39 @@ func shared() []validation {
 		},
 
 		{"S-20 every type", hashes(
-			policy.HashPolicy{Type: policy.HashHeader, Name: "header-name"}, policy.HashPolicy{Type: policy.HashHeader, Name: ":authority"},
-			policy.HashPolicy{Type: policy.HashCookie, Name: "session", TTL: new(time.Hour), Path: "/"}, source,
-			policy.HashPolicy{Type: policy.HashQueryParameter, Name: "param", Terminal: true},
-			policy.HashPolicy{Type: policy.HashFilterState, Name: "objectNameInFilterState"},
+			hashOf(policy.HashHeader, "header-name"), hashOf(policy.HashHeader, ":authority"),
+			hashOf(policy.HashCookie, "session"), source,
+			hashOf(policy.HashQueryParameter, "param"),
+			hashOf(policy.HashFilterState, "objectNameInFilterState"),
 		), ""},
-		{"K-26 a header without a name", hashes(policy.HashPolicy{Type: policy.HashHeader}), "hashPolicies[0].header.name"},
-		{"K-26 a cookie without a name", cookie(func(h *policy.HashPolicy) { h.Name = "" }), "hashPolicies[0].cookie.name"},
-		{"K-26 a query without a name", hashes(source, policy.HashPolicy{Type: policy.HashQueryParameter}), "hashPolicies[1].queryParameter.name"},
-		{"K-26 a filter state without a key", hashes(policy.HashPolicy{Type: policy.HashFilterState}), "hashPolicies[0].filterState.key"},
-		{"K-26 a path that is not absolute", cookie(func(h *policy.HashPolicy) { h.Path = "a" }), "hashPolicies[0].cookie.path"},
-		{"a path that would end the attribute", cookie(func(h *policy.HashPolicy) { h.Path = "/; Domain=x" }), "hashPolicies[0].cookie.path"},
-		{"a path with a line break", cookie(func(h *policy.HashPolicy) { h.Path = "/\r\nX: y" }), "hashPolicies[0].cookie.path"},
-		{"a very long path", cookie(func(h *policy.HashPolicy) { h.Path = "/" + strings.Repeat("a", 1024) }), "hashPolicies[0].cookie.path"},
-		{"a path of no cookie", cookie(func(h *policy.HashPolicy) { h.TTL = nil }), "?hashPolicies[0].cookie.path"},
-		{"a session cookie", cookie(func(h *policy.HashPolicy) { h.TTL = new(time.Duration(0)) }), ""},
-		{"a negative ttl", cookie(func(h *policy.HashPolicy) { h.TTL = new(-time.Second) }), "hashPolicies[0].cookie.ttl"},
-		{"a ttl of a part of a second", cookie(func(h *policy.HashPolicy) { h.TTL = new(1500 * time.Millisecond) }), "?hashPolicies[0].cookie.ttl"},
-		{"a cookie's name that is none", cookie(func(h *policy.HashPolicy) { h.Name = "a=b" }), "hashPolicies[0].cookie.name"},
-		{"a header's name that is none", hashes(policy.HashPolicy{Type: policy.HashHeader, Name: "a b"}), "hashPolicies[0].header.name"},
-		{"a name of 257 bytes", hashes(policy.HashPolicy{Type: policy.HashQueryParameter, Name: strings.Repeat("q", 257)}), "hashPolicies[0].queryParameter.name"},
-		{"K-30 a cookie's ttl on a header", hashes(policy.HashPolicy{Type: policy.HashHeader, Name: "a", TTL: new(time.Hour)}), "hashPolicies[0].cookie"},
-		{"K-30 a name of a source", hashes(policy.HashPolicy{Type: policy.HashSourceIP, Name: "a"}), "hashPolicies[0]"},
+		{"K-26 a header without a name", hashes(hashOf(policy.HashHeader, "")), "hashPolicies[0].header.name"},
+		{"K-26 a cookie without a name", cookie(func(c *conf.CookieKey) { c.Name = "" }), "hashPolicies[0].cookie.name"},
+		{"K-26 a query without a name", hashes(source, hashOf(policy.HashQueryParameter, "")), "hashPolicies[1].queryParameter.name"},
+		{"K-26 a filter state without a key", hashes(hashOf(policy.HashFilterState, "")), "hashPolicies[0].filterState.key"},
+		{"K-26 a path that is not absolute", cookie(func(c *conf.CookieKey) { c.Path = new("a") }), "hashPolicies[0].cookie.path"},
+		{"a path that would end the attribute", cookie(func(c *conf.CookieKey) { c.Path = new("/; Domain=x") }), "hashPolicies[0].cookie.path"},
+		{"a path with a line break", cookie(func(c *conf.CookieKey) { c.Path = new("/\r\nX: y") }), "hashPolicies[0].cookie.path"},
+		{"a very long path", cookie(func(c *conf.CookieKey) { c.Path = new("/" + strings.Repeat("a", 1024)) }), "hashPolicies[0].cookie.path"},
+		{"a path of no cookie", cookie(func(c *conf.CookieKey) { c.TTL = nil }), "?hashPolicies[0].cookie.path"},
+		{"a session cookie", cookie(func(c *conf.CookieKey) { c.TTL = new(policy.Duration(0)) }), ""},
+		{"a negative ttl", cookie(func(c *conf.CookieKey) { c.TTL = new(policy.Duration(-time.Second)) }), "hashPolicies[0].cookie.ttl"},
+		{"a ttl of a part of a second", cookie(func(c *conf.CookieKey) { c.TTL = new(policy.Duration(1500 * time.Millisecond)) }), "?hashPolicies[0].cookie.ttl"},
+		{"a cookie's name that is none", cookie(func(c *conf.CookieKey) { c.Name = "a=b" }), "hashPolicies[0].cookie.name"},
+		{"a header's name that is none", hashes(hashOf(policy.HashHeader, "a b")), "hashPolicies[0].header.name"},
+		{"a name of 257 bytes", hashes(hashOf(policy.HashQueryParameter, strings.Repeat("q", 257))), "hashPolicies[0].queryParameter.name"},
+		{"K-30 a cookie of a header", hashes(policy.HashPolicy{Type: policy.HashHeader, Header: &conf.HeaderKey{Name: "a"}, Cookie: &conf.CookieKey{Name: "a"}}), "hashPolicies[0].cookie"},
+		{"K-30 a name of a source", hashes(policy.HashPolicy{Type: policy.HashSourceIP, Header: &conf.HeaderKey{Name: "a"}}), "hashPolicies[0].header"},
+		{"K-26 a header without its block", hashes(policy.HashPolicy{Type: policy.HashHeader}), "hashPolicies[0].header"},
 		{"K-09 a type that is not known", hashes(policy.HashPolicy{Type: "Body"}, policy.HashPolicy{}), "hashPolicies[0].type hashPolicies[1].type"},
-		{"what comes after a hash that is final", hashes(policy.HashPolicy{Type: policy.HashSourceIP, Terminal: true}, source), "?hashPolicies[1]"},
+		{"what comes after a hash that is final", hashes(policy.HashPolicy{Type: policy.HashSourceIP, Terminal: new(true)}, source), "?hashPolicies[1]"},
 		{"too many", hashes(slices.Repeat([]policy.HashPolicy{source}, 17)...), "hashPolicies"},
 		{"hash policies of a balancer that does not hash", and(algorithm(policy.Random), hashes(source)), "?hashPolicies"},
 		{"hash policies of whatever holds", hashes(source), ""},
 		{"hash policies of one that hashes", and(algorithm(policy.Maglev), hashes(source)), ""},
 
-		{"S-30 S-31 hash keys", policy.Conf{EndpointHashKey: &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: "kuma.io/hash"}}, ""},
+		{"S-30 S-31 hash keys", policy.Conf{EndpointHashKey: &policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: new("kuma.io/hash")}}, ""},
 		{"a label without a key", policy.Conf{EndpointHashKey: &policy.EndpointHashKey{Type: policy.HashKeyLabel}}, "endpointHashKey.key"},
-		{"an address with a key", policy.Conf{EndpointHashKey: &policy.EndpointHashKey{Key: "a", Type: policy.HashKeyAddress}}, "endpointHashKey.key"},
+		{"an address with a key", policy.Conf{EndpointHashKey: &policy.EndpointHashKey{Key: new("a"), Type: policy.HashKeyAddress}}, "endpointHashKey.key"},
 		{"a hash key that is not known", policy.Conf{EndpointHashKey: &policy.EndpointHashKey{Type: "IP"}}, "endpointHashKey.type"},
 		{
 			"a hash key that nothing hashes", and(algorithm(policy.Random), policy.Conf{EndpointHashKey: &policy.EndpointHashKey{Type: policy.HashKeyPodName}}),
@@ -166,7 +168,7 @@ func shared() []validation {
 		{"K-20 AnyExcept without zones", failover(to(policy.FailoverAnyExcept)), "locality.failover[0].to.zones"},
 		{"K-20 a type that is not known", failover(to("Some")), "locality.failover[0].to.type"},
 		{"K-20 no type", failover(to("")), "locality.failover[0].to.type"},
-		{"K-21 from nowhere", failover(policy.Failover{From: []topology.Zone{}, To: policy.FailoverAny}), "locality.failover[0].from.zones"},
+		{"K-21 from nowhere", failover(from(to(policy.FailoverAny))), "locality.failover[0].from.zones"},
 		{"K-21 from a zone without a name", failover(from(to(policy.FailoverAny), "a", "")), "locality.failover[0].from.zones[1]"},
 		{"to a zone without a name", failover(to(policy.FailoverOnly, "")), "locality.failover[0].to.zones[0]"},
 		{"K-53 after an unconditional None", failover(to(policy.FailoverNone), to(policy.FailoverAny)), "?locality.failover[1]"},
@@ -176,12 +178,12 @@ func shared() []validation {
 			"?locality.failover[1]",
 		},
 		{"too many rules", failover(slices.Repeat([]policy.Failover{to(policy.FailoverOnly, "a")}, 33)...), "locality.failover"},
-		{"too many zones", failover(to(policy.FailoverOnly, slices.Repeat([]topology.Zone{"a"}, 65)...)), "locality.failover[0].to.zones"},
+		{"too many zones", failover(to(policy.FailoverOnly, slices.Repeat([]string{"a"}, 65)...)), "locality.failover[0].to.zones"},
 
 		{"K-22 no key", affinity(policy.Affinity{}), "locality.affinity[0].key"},
-		{"K-22 a weight of 0", affinity(policy.Affinity{Key: "a", Weight: new(uint32(0))}), "locality.affinity[0].weight"},
-		{"K-22 a weight in one of two", affinity(policy.Affinity{Key: "a", Weight: new(uint32(1))}, policy.Affinity{Key: "b"}), "locality.affinity"},
-		{"K-22 weights that do not fit", affinity(policy.Affinity{Key: "a", Weight: new(uint32(math.MaxUint32))}, policy.Affinity{Key: "b", Weight: new(uint32(1))}), "locality.affinity"},
+		{"K-22 a weight of 0", affinity(policy.Affinity{Key: "a", Weight: new(int64(0))}), "locality.affinity[0].weight"},
+		{"K-22 a weight in one of two", affinity(policy.Affinity{Key: "a", Weight: new(int64(1))}, policy.Affinity{Key: "b"}), "locality.affinity"},
+		{"K-22 weights that do not fit", affinity(policy.Affinity{Key: "a", Weight: new(int64(math.MaxUint32))}, policy.Affinity{Key: "b", Weight: new(int64(1))}), "locality.affinity"},
 		{"K-30 too many affinities", affinity(slices.Repeat([]policy.Affinity{{Key: "a"}}, 9)...), "locality.affinity" + strings.Repeat(" ?locality.affinity[#]", 7)},
 		{"S-42 matchers", locality(policy.Locality{Weights: []policy.Weight{{Key: "kuma.io/zone", Value: "us-west", Weight: 1}}}), ""},
 		{"S-42 a weight of nothing", locality(policy.Locality{Weights: []policy.Weight{{}}}), "locality.weights[0].key locality.weights[0].value locality.weights[0].weight"},
@@ -189,10 +191,15 @@ func shared() []validation {
 			"weights beside affinity", and(affinity(policy.Affinity{Key: "a"}), locality(policy.Locality{Weights: []policy.Weight{{Key: "a", Value: "b", Weight: 1}}})),
 			"locality.weights",
 		},
-		{"K-23 a threshold of 0", locality(policy.Locality{FailoverThreshold: new(0.0)}), "locality.failoverThreshold"},
-		{"K-23 a threshold of 100", locality(policy.Locality{FailoverThreshold: new(100.0)}), ""},
-		{"K-23 a threshold above 100", locality(policy.Locality{FailoverThreshold: new(100.1)}), "locality.failoverThreshold"},
+		{"K-23 a threshold of 0", locality(policy.Locality{FailoverThreshold: new(policy.Number(0.0))}), "locality.failoverThreshold"},
+		{"K-23 a threshold of 100", locality(policy.Locality{FailoverThreshold: new(policy.Number(100.0))}), ""},
+		{"K-23 a threshold above 100", locality(policy.Locality{FailoverThreshold: new(policy.Number(100.1))}), "locality.failoverThreshold"},
 		{"K-23 a threshold that is no number", locality(policy.Locality{FailoverThreshold: &nan}), "locality.failoverThreshold"},
+
+		{"a cap of nothing more", locality(policy.Locality{MaxSkew: new(policy.Number(1))}), ""},
+		{"a cap below the mean", locality(policy.Locality{MaxSkew: new(policy.Number(0.9))}), "locality.maxSkew"},
+		{"a cap that is no number", locality(policy.Locality{MaxSkew: &nan}), "locality.maxSkew"},
+		{"a cap without an end", locality(policy.Locality{MaxSkew: &infinite}), "locality.maxSkew"},
 
 		{"a band", band(0.8, 2), ""},
 		{"a band from 0", band(0, 2), "locality.overflow.loadBand.low"},
@@ -207,23 +214,23 @@ func shared() []validation {
 		{"not disabled", and(failover(to(policy.FailoverNone)), locality(policy.Locality{Disabled: new(false)})), ""},
 
 		{"detectors", outliers(policy.OutlierDetection{
-			Interval: new(time.Second), BaseEjectionTime: new(time.Second), MaxEjectionTime: new(time.Second), MaxEjectionPercent: new(0.0),
-			Consecutive: &policy.Consecutive{ServerErrors: new(0)}, SuccessRate: &policy.SuccessRate{Stdev: new(1.9)},
-			FailurePercentage: &policy.FailurePercentage{Threshold: new(100.0)},
+			Interval: new(policy.Duration(time.Second)), BaseEjectionTime: new(policy.Duration(time.Second)), MaxEjectionTime: new(policy.Duration(time.Second)), MaxEjectionPercent: new(policy.Number(0.0)),
+			Consecutive: &policy.Consecutive{ServerErrors: new(int32(0))}, SuccessRate: &policy.SuccessRate{Stdev: new(policy.Number(1.9))},
+			FailurePercentage: &policy.FailurePercentage{Threshold: new(policy.Number(100.0))},
 		}), ""},
-		{"times of 0", outliers(policy.OutlierDetection{Interval: new(time.Duration(0)), BaseEjectionTime: new(-time.Second)}), "outlierDetection.interval outlierDetection.baseEjectionTime"},
-		{"a longest pause below the first", outliers(policy.OutlierDetection{BaseEjectionTime: new(time.Minute), MaxEjectionTime: new(time.Second)}), "outlierDetection.maxEjectionTime"},
-		{"more than all", outliers(policy.OutlierDetection{MaxEjectionPercent: new(101.0)}), "outlierDetection.maxEjectionPercent"},
-		{"counts below 0", outliers(policy.OutlierDetection{Consecutive: &policy.Consecutive{GatewayErrors: new(-1), LocalErrors: new(-1)}}), "outlierDetection.consecutive.gatewayErrors outlierDetection.consecutive.localErrors"},
-		{"a deviation of 0", outliers(policy.OutlierDetection{SuccessRate: &policy.SuccessRate{Stdev: new(0.0), MinimumHosts: new(-1)}}), "outlierDetection.successRate.stdev outlierDetection.successRate.minimumHosts"},
-		{"failures below 0", outliers(policy.OutlierDetection{FailurePercentage: &policy.FailurePercentage{Threshold: new(-1.0), RequestVolume: new(-1)}}), "outlierDetection.failurePercentage.threshold outlierDetection.failurePercentage.requestVolume"},
+		{"times of 0", outliers(policy.OutlierDetection{Interval: new(policy.Duration(0)), BaseEjectionTime: new(policy.Duration(-time.Second))}), "outlierDetection.interval outlierDetection.baseEjectionTime"},
+		{"a longest pause below the first", outliers(policy.OutlierDetection{BaseEjectionTime: new(policy.Duration(time.Minute)), MaxEjectionTime: new(policy.Duration(time.Second))}), "outlierDetection.maxEjectionTime"},
+		{"more than all", outliers(policy.OutlierDetection{MaxEjectionPercent: new(policy.Number(101.0))}), "outlierDetection.maxEjectionPercent"},
+		{"counts below 0", outliers(policy.OutlierDetection{Consecutive: &policy.Consecutive{GatewayErrors: new(int32(-1)), LocalErrors: new(int32(-1))}}), "outlierDetection.consecutive.gatewayErrors outlierDetection.consecutive.localErrors"},
+		{"a deviation of 0", outliers(policy.OutlierDetection{SuccessRate: &policy.SuccessRate{Stdev: new(policy.Number(0.0)), MinimumHosts: new(int32(-1))}}), "outlierDetection.successRate.stdev outlierDetection.successRate.minimumHosts"},
+		{"failures below 0", outliers(policy.OutlierDetection{FailurePercentage: &policy.FailurePercentage{Threshold: new(policy.Number(-1.0)), RequestVolume: new(int32(-1))}}), "outlierDetection.failurePercentage.threshold outlierDetection.failurePercentage.requestVolume"},
 
-		{"a slow start", and(algorithm(policy.LeastRequest), slow(policy.SlowStart{Window: time.Second})), ""},
-		{"a slow start of whatever holds", slow(policy.SlowStart{Window: time.Second}), ""},
-		{"a slow start of a ring", and(algorithm(policy.RingHash), slow(policy.SlowStart{Window: time.Second})), "slowStart"},
-		{"a slow start of nothing", slow(policy.SlowStart{MinWeightPercent: new(101.0), Aggression: new(0.0)}), "slowStart.window slowStart.minWeightPercent slowStart.aggression"},
-		{"no panic", policy.Conf{PanicThreshold: new(0.0)}, ""},
-		{"a panic above 100", policy.Conf{PanicThreshold: new(100.5)}, "panicThreshold"},
+		{"a slow start", and(algorithm(policy.LeastRequest), slow(policy.SlowStart{Window: policy.Duration(time.Second)})), ""},
+		{"a slow start of whatever holds", slow(policy.SlowStart{Window: policy.Duration(time.Second)}), ""},
+		{"a slow start of a ring", and(algorithm(policy.RingHash), slow(policy.SlowStart{Window: policy.Duration(time.Second)})), "slowStart"},
+		{"a slow start of nothing", slow(policy.SlowStart{MinWeightPercent: new(policy.Number(101.0)), Aggression: new(policy.Number(0.0))}), "slowStart.window slowStart.minWeightPercent slowStart.aggression"},
+		{"no panic", policy.Conf{PanicThreshold: new(policy.Number(0.0))}, ""},
+		{"a panic above 100", policy.Conf{PanicThreshold: new(policy.Number(100.5))}, "panicThreshold"},
 	}
 }
 
@@ -234,8 +241,9 @@ func own() []validation {
 		{"disabled and affinity", with(affinity(policy.Affinity{Key: "a"})), "locality.affinity"},
 		{"disabled and failover", with(failover(to(policy.FailoverAny))), "locality.failover"},
 		{"disabled and overflow", with(locality(policy.Locality{Overflow: policy.Overflow{Mode: new(policy.OverflowAdaptive)}})), "locality.overflow"},
-		{"disabled and a threshold", with(locality(policy.Locality{FailoverThreshold: new(50.0)})), "locality.failoverThreshold"},
-		{"a threshold below 1", locality(policy.Locality{FailoverThreshold: new(0.5)}), "locality.failoverThreshold"},
+		{"disabled and a threshold", with(locality(policy.Locality{FailoverThreshold: new(policy.Number(50.0))})), "locality.failoverThreshold"},
+		{"disabled and a cap", with(locality(policy.Locality{MaxSkew: new(policy.Number(2))})), "locality.maxSkew"},
+		{"a threshold below 1", locality(policy.Locality{FailoverThreshold: new(policy.Number(0.5))}), "locality.failoverThreshold"},
 		{"a key that no label has", affinity(policy.Affinity{Key: "a/b/c"}), "locality.affinity[0].key"},
 		{"a zone that none can be", failover(to(policy.FailoverOnly, "a b")), "locality.failover[0].to.zones[0]"},
 	}
@@ -245,7 +253,7 @@ func meshOnly() []validation {
 	off := policy.Locality{Disabled: new(true)}
 	return []validation{
 		{"K-43 disabled beside what wins over it", and(affinity(policy.Affinity{Key: "a"}), failover(to(policy.FailoverAny)), locality(off)), "?locality.disabled ?locality.disabled"},
-		{"K-23 a threshold below 1", locality(policy.Locality{FailoverThreshold: new(0.5)}), ""},
+		{"K-23 a threshold below 1", locality(policy.Locality{FailoverThreshold: new(policy.Number(0.5))}), ""},
 		{"a tag that no label could be", affinity(policy.Affinity{Key: "a/b:c"}), ""},
 	}
 }
@@ -256,7 +264,7 @@ func TestValidateRows(t *testing.T) {
 		t.Helper()
 		for _, c := range rows {
 			t.Run(string(d)+" "+c.name, func(t *testing.T) {
-				found := c.conf.Validate(policy.Context{Target: service, Dialect: d})
+				found := policy.Validate(&c.conf, policy.Context{Target: service, Dialect: d})
 				got := findings(found)
 				if strings.Contains(c.want, "#") { // entries 1 to 7
 					for i := range 8 {
@@ -281,18 +289,18 @@ func TestValidateRows(t *testing.T) {
 
 func TestK28RouteTargetsTakeHashPoliciesOnly(t *testing.T) {
 	all := and(algorithm(policy.RingHash), hashes(policy.HashPolicy{Type: policy.HashSourceIP}), failover(to(policy.FailoverAny)),
-		outliers(policy.OutlierDetection{}), policy.Conf{SlowStart: &policy.SlowStart{}, PanicThreshold: new(1.0), EndpointHashKey: &policy.EndpointHashKey{}})
+		outliers(policy.OutlierDetection{}), policy.Conf{SlowStart: &policy.SlowStart{}, PanicThreshold: new(policy.Number(1.0)), EndpointHashKey: &policy.EndpointHashKey{}})
 	for kind, want := range map[policy.TargetKind]string{
 		policy.TargetHTTPRoute: "loadBalancer endpointHashKey locality outlierDetection slowStart panicThreshold",
 		policy.TargetGRPCRoute: "loadBalancer endpointHashKey locality outlierDetection slowStart panicThreshold",
 	} {
-		if got := findings(all.Validate(policy.Context{Target: policy.Target{Kind: kind}})); got != want {
+		if got := findings(policy.Validate(&all, policy.Context{Target: policy.Target{Kind: kind}})); got != want {
 			t.Errorf("%s: want %q, got %q", kind, want, got)
 		}
 	}
 	route := policy.Context{Target: policy.Target{Kind: policy.TargetHTTPRoute}}
 	silent, sound := policy.Conf{}, hashes(policy.HashPolicy{Type: policy.HashSourceIP})
-	if got := findings(silent.Validate(route)) + ";" + findings(sound.Validate(route)); got != "?hashPolicies;" {
+	if got := findings(policy.Validate(&silent, route)) + ";" + findings(policy.Validate(&sound, route)); got != "?hashPolicies;" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -362,11 +370,11 @@ func TestPrimes(t *testing.T) {
 		}
 	}
 	for n, composite := range sieve {
-		if want := n >= 2 && !composite; policy.IsPrime(uint64(n)) != want {
+		if want := n >= 2 && !composite; policy.IsPrime(int64(n)) != want {
 			t.Errorf("IsPrime(%d) = %t", n, !want)
 		}
 	}
-	for n, want := range map[uint64]uint64{100: 101, 0: 2, 2: 2, 65_537: 65_537, 5_000_000: 5_000_011} {
+	for n, want := range map[int64]int64{100: 101, 0: 2, 2: 2, 65_537: 65_537, 5_000_000: 5_000_011} {
 		if got, ok := policy.NextPrime(n); got != want || !ok {
 			t.Errorf("NextPrime(%d) = %d, %t", n, got, ok)
 		}
@@ -374,7 +382,7 @@ func TestPrimes(t *testing.T) {
 	if got, ok := policy.NextPrime(policy.MaxTableSize + 1); ok {
 		t.Errorf("a table of %d", got)
 	}
-	if !policy.IsPrime(math.MaxUint32-4) || policy.IsPrime(math.MaxUint64) {
+	if !policy.IsPrime(math.MaxUint32-4) || policy.IsPrime(math.MaxInt64-1) {
 		t.Error("large numbers")
 	}
 }
@@ -398,7 +406,7 @@ func FuzzValidate(f *testing.F) {
 			}
 		}
 		r.Target = policy.Target{Kind: policy.TargetMesh}
-		if isRefused(r.Conf.Validate(policy.Context{Target: r.Target, Dialect: r.Origin.Dialect})) {
+		if isRefused(policy.Validate(&r.Conf, policy.Context{Target: r.Target, Dialect: r.Origin.Dialect})) {
 			r.Conf = policy.Conf{}
 		}
 		got := policy.NewSet(policy.Set{Rules: []policy.Rule{r}}).Resolve(policy.Client{}, web)
@@ -426,7 +434,7 @@ func (f filler) fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(words[f.random.IntN(len(words))])
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(f.whole)
 	case reflect.Uint32, reflect.Uint64:
 		v.SetUint(uint64(uint32(f.whole)))

@@ -80,8 +80,8 @@ func (c *Compiler) resolve(client policy.Client, to policy.Destination) *policy.
 // measures lists the labels that endpoints are near by, but for the zone itself.
 func measures(s *policy.Settings) []string {
 	var keys []string
-	if s.Locality.ZoneKey != "" && s.Locality.ZoneKey != labelZone {
-		keys = append(keys, s.Locality.ZoneKey)
+	if key := s.Locality.ZoneKey; key != nil && *key != labelZone {
+		keys = append(keys, *key)
 	}
 	for _, a := range s.Locality.Affinity {
 		keys = append(keys, a.Key)

@@ -19,6 +19,8 @@ type Options struct {
 	// OneNode tells that snapshots know no node but the client's, and Partial that they hold only some services: what
 	// policies name and a snapshot does not have is not reported then.
 	OneNode, Partial bool
+	// NativeHints tells that the hints which endpoints carry decide, whatever plans want.
+	NativeHints bool
 	// Check tells what a data plane cannot do of an entry. Nil: it can do everything.
 	Check func(*Entry) []reason.Reason
 }
@@ -66,6 +68,7 @@ type Compiler struct {
 type unit struct {
 	service  *topology.Service
 	plans    Plans
+	isNative bool
 	bindings []binding
 	serving  []servingClient // nil without policies
 	zones    []topology.Zone // of its endpoints, sorted, each once; nil without policies
@@ -191,7 +194,7 @@ func (c *Compiler) read() changes {
 
 // newUnit makes the unit of a service, not compiled yet.
 func (c *Compiler) newUnit(svc *topology.Service, plans Plans) *unit {
-	u := &unit{service: svc, plans: plans, bindings: c.bindings(svc)}
+	u := &unit{service: svc, plans: plans, isNative: c.options.NativeHints, bindings: c.bindings(svc)}
 	if len(c.in.Policies.Rules) == 0 {
 		return u
 	}

@@ -67,7 +67,7 @@ func TestDefaultsServicesAndPoliciesMakeAnEntry(t *testing.T) {
 		"a strategy that stays":         {static, nil, "a home, b home $1, c home $1"},
 		"a default mode without a home": {disabled, nil, "a home, b home $1, c home $1"},
 		"a policy": {
-			usual(), ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: []topology.Zone{"c"}}}}),
+			usual(), ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"c"}}}}}),
 			"a home, c tier 1 $1",
 		},
 		"labels of nodes": {
@@ -92,9 +92,9 @@ func TestEndpointsAreHashedByWhatThePolicyNames(t *testing.T) {
 	}{
 		{policy.EndpointHashKey{Type: policy.HashKeyAddress}, [2]string{"", ""}},
 		{policy.EndpointHashKey{Type: policy.HashKeyPodName}, [2]string{"db-0", "db-1"}},
-		{policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: "shard"}, [2]string{"x", ""}},
-		{policy.EndpointHashKey{Type: policy.HashKeyAnnotation, Key: "key"}, [2]string{"y", ""}},
-		{policy.EndpointHashKey{Type: policy.HashKeyAnnotation, Key: "long"}, [2]string{"", ""}},
+		{policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: new("shard")}, [2]string{"x", ""}},
+		{policy.EndpointHashKey{Type: policy.HashKeyAnnotation, Key: new("key")}, [2]string{"y", ""}},
+		{policy.EndpointHashKey{Type: policy.HashKeyAnnotation, Key: new("long")}, [2]string{"", ""}},
 	} {
 		rules := ruled(policy.Locality{})
 		rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.RingHash}
@@ -230,7 +230,7 @@ func withPods(in route.Input, rules ...policy.Rule) route.Input {
 
 func apart() []policy.Rule {
 	rules := ruled(policy.Locality{Affinity: []policy.Affinity{{Key: "rack"}}})
-	front := ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}})[0]
+	front := ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}})[0]
 	front.Origin.Name = "front"
 	front.Clients.Pods = policy.Selector{{Key: "app", Operator: policy.In, Values: []string{"front"}}}
 	served := ruled(policy.Locality{})[0]
@@ -315,7 +315,7 @@ func (c *cluster) change() {
 		c.policies = withPods(route.Input{}, apart()...).Policies
 	case 3:
 		c.policies = withPods(route.Input{}, ruled(policy.Locality{Failover: []policy.Failover{
-			{To: policy.FailoverOnly, Zone: []topology.Zone{topology.Zone(pick("a", "z"))}},
+			{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{pick("a", "z")}}},
 		}})...).Policies
 	case 4:
 		c.nodes[0].Region, c.nodes[1].CPU = pick("", "eu"), topology.MilliCPU(1+c.random.IntN(2))

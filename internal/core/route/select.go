@@ -154,7 +154,7 @@ func (s *selector) isCandidate(i int) bool {
 
 // counts tells whether an endpoint that is not ready has a part in the health of its group.
 func (s *selector) counts(e *topology.Endpoint) bool {
-	return (s.Settings.Locality.Threshold != nil || s.Settings.Panic != nil) && !e.IsReady() && !e.IsTerminating()
+	return (s.Settings.Locality.FailoverThreshold != nil || s.Settings.PanicThreshold != nil) && !e.IsReady() && !e.IsTerminating()
 }
 
 // add takes an endpoint that answers the port, unless policies exclude it.
@@ -181,7 +181,7 @@ func (s *selector) add(i int) {
 		t.Home = s.isNear(e)
 	}
 	why := s.found.Choice.Code
-	if s.Settings.Locality.Explicit && why != reason.OnNode && why != reason.OnlyTerminatingOnNode {
+	if s.Settings.HasLocality && why != reason.OnNode && why != reason.OnlyTerminatingOnNode {
 		place := s.Settings.Place(s.clientSpot(), s.spotOf(e, pod, t.Home))
 		if place.Excluded {
 			return
@@ -200,6 +200,9 @@ const maxHashKey = 256
 // hashKey gives what an endpoint is hashed by; empty: its address. The pod may be nil.
 func (s *selector) hashKey(e *topology.Endpoint, pod *policy.Pod) string {
 	key, of := "", s.Settings.EndpointHashKey
+	if of == nil {
+		return ""
+	}
 	switch {
 	case of.Type == policy.HashKeyPodName && pod == nil:
 		_, key, _ = strings.Cut(e.Pod, "/")
@@ -208,9 +211,9 @@ func (s *selector) hashKey(e *topology.Endpoint, pod *policy.Pod) string {
 	case of.Type == policy.HashKeyPodName:
 		key = pod.Name
 	case of.Type == policy.HashKeyLabel:
-		key = pod.Labels[of.Key]
+		key = pod.Labels[*of.Key]
 	case of.Type == policy.HashKeyAnnotation:
-		key = pod.Annotations[of.Key]
+		key = pod.Annotations[*of.Key]
 	}
 	if len(key) > maxHashKey {
 		return ""
@@ -278,7 +281,7 @@ func costsFor(costs topology.Costs, s *policy.Settings) topology.Costs {
 	pairs := make(map[topology.ZonePair]topology.Cost, len(costs.Pairs)+len(s.Locality.Costs))
 	maps.Copy(pairs, costs.Pairs)
 	for _, c := range s.Locality.Costs {
-		pairs[topology.ZonePair{From: c.From, To: c.To}] = topology.Cost(c.Cost)
+		pairs[topology.ZonePair{From: topology.Zone(c.From), To: topology.Zone(c.To)}] = topology.Cost(c.Cost)
 	}
 	costs.Pairs = pairs
 	return costs

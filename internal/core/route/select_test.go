@@ -55,7 +55,6 @@ func ruled(l policy.Locality) []policy.Rule {
 
 func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 	const nodes = "nodes a-1=eu/a:4 b-1=eu/b:4 c-1=eu/c:4; "
-	type zones = []topology.Zone
 	for name, c := range map[string]struct {
 		service string
 		query   route.Query
@@ -89,25 +88,25 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 		},
 		"failover none: other zones are no targets": {
 			service: "endpoints a:1 b:1 c:1",
-			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}}),
 			want:    "a home",
 		},
 		"failover chain: tiers in order, the rest excluded": {
 			service: "endpoints a:1 b:1 c:1 d:1",
 			rules: ruled(policy.Locality{Failover: []policy.Failover{
-				{To: policy.FailoverOnly, Zone: zones{"c"}},
-				{From: zones{"b"}, To: policy.FailoverAny},
-				{To: policy.FailoverOnly, Zone: zones{"b"}},
+				{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"c"}}},
+				{From: &policy.FailoverFrom{Zones: []string{"b"}}, To: policy.FailoverTo{Type: policy.FailoverAny}},
+				{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"b"}}},
 			}}),
 			want: "a home, b tier 2 $1, c tier 1 $1",
 		},
 		"hints first: an own-zone endpoint that is hinted elsewhere is the first tier": {
-			service: "endpoints a:1>a a:1>b b:1>b", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
+			service: "endpoints a:1>a a:1>b b:1>b", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}}),
 			want: "a home, a tier 1",
 		},
 		"hints first: what is lent by a zone that is excluded is never used": {
 			service: "endpoints b:1>a c:1>a",
-			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverAnyExcept, Zone: zones{"c"}}}}),
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverAnyExcept, Zones: []string{"c"}}}}}),
 			want:    "b home $1",
 		},
 		"fixed weights": {
@@ -123,7 +122,7 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 			want:    "a home kubernetes.io/hostname=a-1*9, a home *1, b tier 1 $1",
 		},
 		"unready ones count where a threshold is set": {
-			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{FailoverThreshold: new(70.0)}),
+			service: "endpoints a:1 a:1! b:1!", rules: ruled(policy.Locality{FailoverThreshold: new(policy.Number(70.0))}),
 			want: "a home, a home unready, b tier 1 unready $1",
 		},
 		"unready ones do not count otherwise": {
@@ -136,10 +135,10 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 		},
 		"under internal policy Local nothing of this counts": {
 			service: "internal=Local; endpoints a:1@a-1 b:1@b-1",
-			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverAny}}}), want: "a home",
+			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverAny}}}}), want: "a home",
 		},
 		"who terminates is excluded like anybody": {
-			service: "endpoints b:1~ c:1~", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverOnly, Zone: zones{"b"}}}}),
+			service: "endpoints b:1~ c:1~", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"b"}}}}}),
 			want: "b tier 1 $1",
 		},
 	} {
@@ -226,7 +225,7 @@ func TestWeightsThatAreRefusedAreToldOfWhateverPoliciesExclude(t *testing.T) {
 	}
 	q := queryOf(svc)
 	q.Policies = policy.NewSet(policy.Set{
-		Pods: pods, Rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverNone}}}),
+		Pods: pods, Rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}}),
 	})
 	settings := q.Policies.Resolve(q.Client, policy.Destination{Service: svc.ServiceName, Port: svc.Ports[0]})
 	q.Settings = &settings

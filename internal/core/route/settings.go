@@ -21,7 +21,8 @@ type Settings struct {
 	Policy    *policy.Settings // what policies say; never nil, immutable, and shared by many entries
 	Algorithm policy.Algorithm // of the policies, else of the Defaults
 	Overflow  Overflow
-	Rotate    uint64 // the client's, for Groups
+	Skew      overflow.Skew // the cap of the policies, with the demand that the plan expects
+	Rotate    uint64        // the client's, for Groups
 }
 
 // Overflow is how load moves between an entry's groups.
@@ -52,14 +53,17 @@ func (o Overflow) KeepsHome() bool { return overflow.KeepsHome(o.Strategy) }
 func overflowOf(own topology.OverflowSettings, s *policy.Settings, strategy string) Overflow {
 	o := Overflow{Strategy: cmp.Or(own.Strategy, strategy)}
 	o.Prefer, o.Shed = overflow.Prefer(own.Prefer), own.Shed
-	switch s.Locality.Overflow {
+	asked := &s.Locality.Overflow
+	if asked.Mode == nil {
+		return o
+	}
+	switch *asked.Mode {
 	case policy.OverflowLoadBand:
-		o.Strategy, o.Low, o.High = "Hazl", s.Locality.LoadBand.Low, s.Locality.LoadBand.High
+		o.Strategy, o.Low, o.High = "Hazl", float64(asked.LoadBand.Low), float64(asked.LoadBand.High)
 	case policy.OverflowDisabled:
 		o.Strategy = OverflowDisabled
 	case policy.OverflowAdaptive:
 		o.Strategy = "Weir"
-	default: // no policy says anything
 	}
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -136,6 +137,9 @@ func (c *Compiler) compilePort(u *unit, port topology.Port, family topology.Fami
 			Costs: c.in.Snapshot.Costs, Regions: c.regions, Settings: class.settings, Policies: c.in.Policies,
 			KeepsHome: e.Settings.Overflow.KeepsHome(), Mode: e.Mode,
 		})
+		if most := class.settings.Locality.MaxSkew; most != nil {
+			e.Settings.Skew = overflow.Skew{Max: float64(*most), Demand: u.plans[family].DemandByZone()}
+		}
 		c.check(u, e)
 		u.entries = append(u.entries, e)
 	}
@@ -160,7 +164,7 @@ func (c *Compiler) served(u *unit, key Key) []netip.AddrPort {
 
 // endpoints gives the endpoints of one family with the hints that count.
 func (u *unit) endpoints(f topology.Family) []topology.Endpoint {
-	if p := u.plans[f]; p != nil {
+	if p := u.plans[f]; p != nil && !u.isNative {
 		return p.Endpoints
 	}
 	isOther := func(e topology.Endpoint) bool { return e.Family() != f }
@@ -182,7 +186,7 @@ func (c *Compiler) settings(u *unit, s *policy.Settings) Settings {
 			o = usual
 		}
 	}
-	return Settings{Policy: s, Algorithm: cmp.Or(s.Algorithm, c.options.Algorithm), Overflow: o, Rotate: Rotate(c.in.Client)}
+	return Settings{Policy: s, Algorithm: cmp.Or(s.LoadBalancer.Type, c.options.Algorithm), Overflow: o, Rotate: Rotate(c.in.Client)}
 }
 
 // portName names a service port for people.

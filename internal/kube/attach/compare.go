@@ -9,7 +9,6 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
 // ruling is a rule and what it says, field by field.
@@ -23,7 +22,7 @@ func newRuling(r *policy.Rule) *ruling { return &ruling{rule: r, said: fields(&r
 // fields gives what a Conf says, field by field.
 func fields(c *policy.Conf) map[string]string {
 	said := make(map[string]string)
-	text, err := json.Marshal(policies.SpecOf(c))
+	text, err := json.Marshal(c)
 	if err != nil {
 		panic("attach: a policy that was read cannot be written: " + err.Error())
 	}
@@ -31,7 +30,6 @@ func fields(c *policy.Conf) map[string]string {
 	if err := json.Unmarshal(text, &tree); err != nil {
 		panic("attach: JSON of our own: " + err.Error())
 	}
-	delete(tree, "targetRefs")
 	flatten("", tree, said)
 	return said
 }
@@ -161,7 +159,7 @@ func (*judge) loss(own *ruling, covering []*ruling, path, by string) loss {
 
 // isForNearness tells whether a field means nothing where all endpoints are equally near.
 func isForNearness(path string) bool {
-	for _, p := range []string{"locality.affinity", "locality.weights", "locality.failover", "locality.failoverThreshold", "locality.overflow"} {
+	for _, p := range []string{"locality.affinity", "locality.weights", "locality.failover", "locality.failoverThreshold", "locality.maxSkew", "locality.overflow"} {
 		if isWithin(path, p) {
 			return true
 		}

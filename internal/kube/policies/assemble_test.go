@@ -57,8 +57,8 @@ func TestObjectsAreAssembledToASetThatResolves(t *testing.T) {
 		t.Error(diff)
 	}
 	s := set.Resolve(policy.Client{}, policy.Destination{Service: topology.ServiceName{Namespace: "shop", Name: "web"}})
-	if s.Algorithm != policy.Maglev { // of equals the first by name wins
-		t.Errorf("resolved to %q", s.Algorithm)
+	if s.LoadBalancer.Type != policy.Maglev { // of equals the first by name wins
+		t.Errorf("resolved to %q", s.LoadBalancer.Type)
 	}
 }
 

@@ -135,7 +135,7 @@ func named(name, algorithm string) *v1alpha1.LoadBalancingPolicy {
 	p.Namespace, p.Name = "shop", name
 	p.CreationTimestamp = metav1.NewTime(time.Unix(1_700_000_000, 0))
 	p.Spec.TargetRefs = []v1alpha1.TargetRef{{Kind: "Service", Name: "web"}}
-	p.Spec.LoadBalancer = &v1alpha1.LoadBalancer{Type: algorithm}
+	p.Spec.LoadBalancer = &policy.LoadBalancer{Type: policy.Algorithm(algorithm)}
 	return p
 }
 

@@ -3,16 +3,12 @@ package policies
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
@@ -102,8 +98,7 @@ func (d *draft) policy(taken map[string]bool) *v1alpha1.LoadBalancingPolicy {
 	if created := d.rule.Origin.Created; !created.IsZero() {
 		p.CreationTimestamp = metav1.NewTime(created)
 	}
-	p.Spec = SpecOf(&d.rule.Conf)
-	p.Spec.Clients = writeClients(&d.clients)
+	p.Spec.Conf, p.Spec.Clients = d.rule.Conf, writeClients(&d.clients)
 	for _, t := range d.targets {
 		p.Spec.TargetRefs = append(p.Spec.TargetRefs, writeTarget(t, d.home))
 	}
@@ -183,198 +178,12 @@ func writeSelector(s policy.Selector) *metav1.LabelSelector {
 	return to
 }
 
-// SpecOf writes what a Conf says, without targets and clients.
-func SpecOf(c *policy.Conf) v1alpha1.LoadBalancingPolicySpec {
-	return v1alpha1.LoadBalancingPolicySpec{
-		LoadBalancer:     writeLoadBalancer(c.LoadBalancer),
-		HashPolicies:     each(c.HashPolicies, writeHashPolicy),
-		EndpointHashKey:  writeEndpointHashKey(c.EndpointHashKey),
-		Locality:         writeLocality(&c.Locality),
-		OutlierDetection: writeOutlierDetection(c.OutlierDetection),
-		SlowStart:        writeSlowStart(c.SlowStart),
-		PanicThreshold:   writeDecimal(c.PanicThreshold),
-	}
-}
-
-func writeLoadBalancer(l *policy.LoadBalancer) *v1alpha1.LoadBalancer {
-	if l == nil {
-		return nil
-	}
-	to := &v1alpha1.LoadBalancer{Type: string(l.Type)}
-	if b := l.LeastRequest; b != nil {
-		to.LeastRequest = &v1alpha1.LeastRequest{
-			ChoiceCount: writeNumber(b.ChoiceCount), ActiveRequestBias: writeDecimal(b.ActiveRequestBias),
-		}
-	}
-	if b := l.RingHash; b != nil {
-		to.RingHash = &v1alpha1.RingHash{
-			HashFunction: optional(string(b.HashFunction)),
-			MinRingSize:  writeSize(b.MinRingSize), MaxRingSize: writeSize(b.MaxRingSize),
-		}
-	}
-	if b := l.Maglev; b != nil {
-		to.Maglev = &v1alpha1.Maglev{TableSize: writeSize(b.TableSize)}
-	}
-	return to
-}
-
-func writeHashPolicy(h policy.HashPolicy) v1alpha1.HashPolicy {
-	to := v1alpha1.HashPolicy{Type: string(h.Type)}
-	if h.Terminal {
-		to.Terminal = &h.Terminal
-	}
-	switch h.Type {
-	case policy.HashHeader:
-		to.Header = &v1alpha1.HashHeader{Name: h.Name}
-	case policy.HashCookie:
-		to.Cookie = &v1alpha1.HashCookie{Name: h.Name, TTL: writeDuration(h.TTL), Path: optional(h.Path)}
-	case policy.HashQueryParameter:
-		to.QueryParameter = &v1alpha1.HashQueryParameter{Name: h.Name}
-	case policy.HashFilterState:
-		to.FilterState = &v1alpha1.HashFilterState{Key: h.Name}
-	case policy.HashSourceIP:
-	}
-	return to
-}
-
-func writeEndpointHashKey(k *policy.EndpointHashKey) *v1alpha1.EndpointHashKey {
-	if k == nil {
-		return nil
-	}
-	return &v1alpha1.EndpointHashKey{Type: string(k.Type), Key: optional(k.Key)}
-}
-
-func writeLocality(l *policy.Locality) *v1alpha1.Locality {
-	to := v1alpha1.Locality{
-		Disabled:          clone(l.Disabled),
-		ZoneKey:           clone(l.ZoneKey),
-		FailoverThreshold: writeDecimal(l.FailoverThreshold),
-		Affinity: each(l.Affinity, func(a policy.Affinity) v1alpha1.Affinity {
-			one := v1alpha1.Affinity{Key: a.Key}
-			if a.Weight != nil {
-				one.Weight = new(int64(*a.Weight))
-			}
-			return one
-		}),
-		Weights: each(l.Weights, func(w policy.Weight) v1alpha1.Weight {
-			return v1alpha1.Weight{Key: w.Key, Value: w.Value, Weight: int64(w.Weight)}
-		}),
-		Failover: each(l.Failover, func(f policy.Failover) v1alpha1.Failover {
-			one := v1alpha1.Failover{To: v1alpha1.FailoverTo{Type: string(f.To), Zones: names(f.Zone)}}
-			if f.From != nil {
-				one.From = &v1alpha1.FailoverFrom{Zones: names(f.From)}
-			}
-			return one
-		}),
-		Costs: each(l.Costs, func(c policy.Cost) v1alpha1.Cost {
-			return v1alpha1.Cost{From: string(c.From), To: string(c.To), Cost: *writeDecimal(&c.Cost)}
-		}),
-	}
-	if o := l.Overflow; o != (policy.Overflow{}) {
-		to.Overflow = new(v1alpha1.Overflow)
-		if o.Mode != nil {
-			to.Overflow.Mode = new(string(*o.Mode))
-		}
-		if b := o.LoadBand; b != nil {
-			to.Overflow.LoadBand = &v1alpha1.LoadBand{Low: *writeDecimal(&b.Low), High: *writeDecimal(&b.High)}
-		}
-	}
-	if reflect.ValueOf(to).IsZero() {
-		return nil
-	}
-	return &to
-}
-
-func writeOutlierDetection(o *policy.OutlierDetection) *v1alpha1.OutlierDetection {
-	if o == nil {
-		return nil
-	}
-	to := &v1alpha1.OutlierDetection{
-		Interval:           writeDuration(o.Interval),
-		BaseEjectionTime:   writeDuration(o.BaseEjectionTime),
-		MaxEjectionTime:    writeDuration(o.MaxEjectionTime),
-		MaxEjectionPercent: writeDecimal(o.MaxEjectionPercent),
-	}
-	if c := o.Consecutive; c != nil {
-		to.Consecutive = &v1alpha1.Consecutive{
-			ServerErrors: writeNumber(c.ServerErrors), GatewayErrors: writeNumber(c.GatewayErrors),
-			LocalErrors: writeNumber(c.LocalErrors),
-		}
-	}
-	if s := o.SuccessRate; s != nil {
-		to.SuccessRate = &v1alpha1.SuccessRate{
-			Stdev: writeDecimal(s.Stdev), MinimumHosts: writeNumber(s.MinimumHosts), RequestVolume: writeNumber(s.RequestVolume),
-		}
-	}
-	if f := o.FailurePercentage; f != nil {
-		to.FailurePercentage = &v1alpha1.FailurePercentage{
-			Threshold: writeDecimal(f.Threshold), MinimumHosts: writeNumber(f.MinimumHosts),
-			RequestVolume: writeNumber(f.RequestVolume),
-		}
-	}
-	return to
-}
-
-func writeSlowStart(s *policy.SlowStart) *v1alpha1.SlowStart {
-	if s == nil {
-		return nil
-	}
-	return &v1alpha1.SlowStart{
-		Window:           metav1.Duration{Duration: s.Window},
-		MinWeightPercent: writeDecimal(s.MinWeightPercent), Aggression: writeDecimal(s.Aggression),
-	}
-}
-
-// writeDecimal writes whole numbers as such and others as text, because readers of YAML take those with a point for floats.
-func writeDecimal(f *float64) *intstr.IntOrString {
-	if f == nil {
-		return nil
-	}
-	if *f == math.Trunc(*f) && math.Abs(*f) <= math.MaxInt32 {
-		return new(intstr.FromInt32(int32(*f)))
-	}
-	return new(intstr.FromString(strconv.FormatFloat(*f, 'f', -1, 64)))
-}
-
-func writeNumber(n *int) *int32 {
-	if n == nil {
-		return nil
-	}
-	return new(int32(min(max(*n, math.MinInt32), math.MaxInt32)))
-}
-
-func writeSize(n *uint64) *int64 {
-	if n == nil {
-		return nil
-	}
-	return new(int64(min(*n, math.MaxInt64)))
-}
-
-func writeDuration(d *time.Duration) *metav1.Duration {
-	if d == nil {
-		return nil
-	}
-	return &metav1.Duration{Duration: *d}
-}
-
 func names(zones []topology.Zone) []string {
 	var list []string
 	for _, z := range zones {
 		list = append(list, string(z))
 	}
 	return list
-}
-
-// each writes a list; nil, where nothing was said, stays nil.
-func each[From, To any](list []From, write func(From) To) []To {
-	if list == nil {
-		return nil
-	}
-	to := make([]To, 0, len(list))
-	for _, one := range list {
-		to = append(to, write(one))
-	}
-	return to
 }
 
 // optional gives nil for the empty text, which stands for nothing said.

@@ -113,7 +113,7 @@ func TestRulesOfOneDocumentThatDifferBecomeSeveralPolicies(t *testing.T) {
 	}
 	var got []string
 	for _, p := range list {
-		line := p.Namespace + "/" + p.Name + " " + p.Spec.LoadBalancer.Type
+		line := p.Namespace + "/" + p.Name + " " + string(p.Spec.LoadBalancer.Type)
 		for _, target := range p.Spec.TargetRefs {
 			line += " " + target.Name
 		}
@@ -224,44 +224,44 @@ func someConf(r *rand.Rand) policy.Conf {
 		LoadBalancer: maybe(r,
 			policy.LoadBalancer{Type: policy.RoundRobin},
 			policy.LoadBalancer{Type: policy.LeastRequest, LeastRequest: &policy.LeastRequestConf{
-				ChoiceCount: maybe(r, 2, 8), ActiveRequestBias: maybe(r, 0, 1.5),
+				ChoiceCount: maybe[int32](r, 2, 8), ActiveRequestBias: maybe[policy.Number](r, 0, 1.5),
 			}},
 			policy.LoadBalancer{Type: policy.RingHash, RingHash: &policy.RingHashConf{
-				HashFunction: policy.MurmurHash2, MinRingSize: maybe(r, uint64(64)), MaxRingSize: maybe(r, uint64(policy.MaxRingSize)),
+				HashFunction: new(policy.MurmurHash2), MinRingSize: maybe(r, int64(64)), MaxRingSize: maybe(r, int64(policy.MaxRingSize)),
 			}},
-			policy.LoadBalancer{Type: policy.Maglev, Maglev: &policy.MaglevConf{TableSize: maybe(r, uint64(65537))}},
+			policy.LoadBalancer{Type: policy.Maglev, Maglev: &policy.MaglevConf{TableSize: maybe(r, int64(65537))}},
 		),
 		EndpointHashKey: maybe(r,
-			policy.EndpointHashKey{Type: policy.HashKeyPodName}, policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: "a/b"}),
-		PanicThreshold: maybe(r, 0, 12.5, 100),
+			policy.EndpointHashKey{Type: policy.HashKeyPodName}, policy.EndpointHashKey{Type: policy.HashKeyLabel, Key: new("a/b")}),
+		PanicThreshold: maybe[policy.Number](r, 0, 12.5, 100),
 		Locality: policy.Locality{
-			ZoneKey: maybe(r, "topology.kubernetes.io/region"), FailoverThreshold: maybe(r, 70, 33.3),
+			ZoneKey: maybe(r, "topology.kubernetes.io/region"), FailoverThreshold: maybe[policy.Number](r, 70, 33.3),
 			Overflow: policy.Overflow{Mode: maybe(r, policy.OverflowLoadBand), LoadBand: maybe(r, policy.LoadBand{Low: 0.8, High: 2})},
 		},
 		OutlierDetection: maybe(r, policy.OutlierDetection{
-			Interval: maybe(r, 10*time.Second, 1500*time.Millisecond), MaxEjectionPercent: maybe(r, 30.0),
-			Consecutive:       maybe(r, policy.Consecutive{ServerErrors: maybe(r, 5)}),
-			SuccessRate:       maybe(r, policy.SuccessRate{Stdev: maybe(r, 1.9), MinimumHosts: maybe(r, 3)}),
-			FailurePercentage: maybe(r, policy.FailurePercentage{Threshold: maybe(r, 85.0), RequestVolume: maybe(r, 50)}),
+			Interval: maybe(r, policy.Duration(10*time.Second), policy.Duration(1500*time.Millisecond)), MaxEjectionPercent: maybe[policy.Number](r, 30),
+			Consecutive:       maybe(r, policy.Consecutive{ServerErrors: maybe[int32](r, 5)}),
+			SuccessRate:       maybe(r, policy.SuccessRate{Stdev: maybe[policy.Number](r, 1.9), MinimumHosts: maybe[int32](r, 3)}),
+			FailurePercentage: maybe(r, policy.FailurePercentage{Threshold: maybe[policy.Number](r, 85), RequestVolume: maybe[int32](r, 50)}),
 		}),
 	}
 	if r.IntN(2) == 0 {
 		c.HashPolicies = []policy.HashPolicy{
-			{Type: policy.HashHeader, Name: "x-a", Terminal: true},
-			{Type: policy.HashCookie, Name: "sid", TTL: maybe(r, time.Hour, 0), Path: "/"},
+			{Type: policy.HashHeader, Header: &policy.HeaderKey{Name: "x-a"}, Terminal: new(true)},
+			{Type: policy.HashCookie, Cookie: &policy.CookieKey{Name: "sid", TTL: maybe(r, policy.Duration(time.Hour), 0), Path: new("/")}},
 			{Type: policy.HashSourceIP},
-			{Type: policy.HashQueryParameter, Name: "q"},
+			{Type: policy.HashQueryParameter, QueryParameter: &policy.QueryParameterKey{Name: "q"}},
 		}[:r.IntN(5)]
 	}
 	if r.IntN(2) == 0 {
-		c.Locality.Affinity = []policy.Affinity{{Key: "kubernetes.io/hostname", Weight: new(uint32(900))}, {Key: "rack", Weight: new(uint32(90))}}
+		c.Locality.Affinity = []policy.Affinity{{Key: "kubernetes.io/hostname", Weight: new(int64(900))}, {Key: "rack", Weight: new(int64(90))}}
 		c.Locality.Failover = []policy.Failover{
-			{From: []topology.Zone{"z1"}, To: policy.FailoverOnly, Zone: []topology.Zone{"z2"}}, {To: policy.FailoverNone},
+			{From: &policy.FailoverFrom{Zones: []string{"z1"}}, To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"z2"}}}, {To: policy.FailoverTo{Type: policy.FailoverNone}},
 		}
 		c.Locality.Costs = []policy.Cost{{From: "z1", To: "z2", Cost: 2.5}}
 	}
 	if c.LoadBalancer == nil || c.LoadBalancer.Type == policy.RoundRobin {
-		c.SlowStart = maybe(r, policy.SlowStart{Window: 30 * time.Second, Aggression: maybe(r, 1.5)})
+		c.SlowStart = maybe(r, policy.SlowStart{Window: policy.Duration(30 * time.Second), Aggression: maybe[policy.Number](r, 1.5)})
 	}
 	return c
 }

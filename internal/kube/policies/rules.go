@@ -24,7 +24,6 @@ const maxTargets = 16
 // so everything is checked that an API server checks.
 func Rules(p *v1alpha1.LoadBalancingPolicy) ([]policy.Rule, []convert.Problem) {
 	r := &reader{policy: p, seen: make(map[string]bool)}
-	conf := r.conf(&p.Spec)
 	clients := r.clients(p.Spec.Clients)
 	switch n := len(p.Spec.TargetRefs); {
 	case n == 0:
@@ -37,7 +36,7 @@ func Rules(p *v1alpha1.LoadBalancingPolicy) ([]policy.Rule, []convert.Problem) {
 		if i == maxTargets {
 			break
 		}
-		rule := policy.Rule{Origin: origin(p, i), Clients: clients, Conf: conf}
+		rule := policy.Rule{Origin: origin(p, i), Clients: clients, Conf: p.Spec.Conf}
 		rule.Target = r.target(fmt.Sprintf("targetRefs[%d]", i), &p.Spec.TargetRefs[i])
 		if isConsumer(p, rule.Target) {
 			rule.Clients.Namespace = p.Namespace

@@ -1,49 +1,35 @@
-package v1alpha1
-
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-)
+package conf
 
 // OutlierDetection says when an endpoint that fails sits out, and for how long.
 type OutlierDetection struct {
 	// How often successRate and failurePercentage are looked at. The default is 10s.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us|µs|ns)){1,6}$`
-	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="want more than 0s"
-	Interval *metav1.Duration `json:"interval,omitempty"`
+	Interval *Duration `json:"interval,omitempty"`
 	// How long an endpoint sits out the first time; each further time in a row it is longer by as much. The default is 30s.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us|µs|ns)){1,6}$`
-	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="want more than 0s"
-	BaseEjectionTime *metav1.Duration `json:"baseEjectionTime,omitempty"`
+	BaseEjectionTime *Duration `json:"baseEjectionTime,omitempty"`
 	// The longest that an endpoint sits out. The default is 300s, or baseEjectionTime where that is longer.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us|µs|ns)){1,6}$`
-	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="want more than 0s"
-	MaxEjectionTime *metav1.Duration `json:"maxEjectionTime,omitempty"`
+	MaxEjectionTime *Duration `json:"maxEjectionTime,omitempty"`
 	// The greatest part of the endpoints that sits out at a time, in percent from 0 to 100.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 0.0 && double(self) <= 100.0",message="want a percentage from 0 to 100"
-	MaxEjectionPercent *intstr.IntOrString `json:"maxEjectionPercent,omitempty"`
+	MaxEjectionPercent *Number `json:"maxEjectionPercent,omitempty"`
 	// Ends an endpoint's turn after failures in a row.
 	// +optional
 	Consecutive *Consecutive `json:"consecutive,omitempty"`
 	// Ends the turn of who answers well less often than the others.
 	// +optional
-	SuccessRate *SuccessRate `json:"successRate,omitempty"`
+	SuccessRate *SuccessRate `json:"successRate,omitempty" merge:"switch"`
 	// Ends the turn of who fails more often than a fixed part of the requests.
 	// +optional
-	FailurePercentage *FailurePercentage `json:"failurePercentage,omitempty"`
+	FailurePercentage *FailurePercentage `json:"failurePercentage,omitempty" merge:"switch"`
 }
 
 // Consecutive ends an endpoint's turn after so many failures of a kind in a row; 0 or nothing: that kind does not.
@@ -70,7 +56,7 @@ type SuccessRate struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,6}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=19
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 0.0",message="want at least 0"
-	Stdev *intstr.IntOrString `json:"stdev,omitempty"`
+	Stdev *Number `json:"stdev,omitempty"`
 	// The least number of endpoints with requestVolume to compare. The default is 5.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -89,7 +75,7 @@ type FailurePercentage struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 0.0 && double(self) <= 100.0",message="want a percentage from 0 to 100"
-	Threshold *intstr.IntOrString `json:"threshold,omitempty"`
+	Threshold *Number `json:"threshold,omitempty"`
 	// The least number of endpoints with requestVolume. The default is 5.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -104,23 +90,20 @@ type FailurePercentage struct {
 type SlowStart struct {
 	// How long an endpoint is new.
 	// +required
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us|µs|ns)){1,6}$`
-	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="want more than 0s"
-	Window metav1.Duration `json:"window"`
+	Window Duration `json:"window"`
 	// The part of its weight that an endpoint begins with, in percent from 0 to 100. The default is 10.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 0.0 && double(self) <= 100.0",message="want a percentage from 0 to 100"
-	MinWeightPercent *intstr.IntOrString `json:"minWeightPercent,omitempty"`
+	MinWeightPercent *Number `json:"minWeightPercent,omitempty"`
 	// How the weight grows: "1.0", the default, evenly; more, faster at first.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,6}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=19
 	// +kubebuilder:validation:XValidation:rule="double(self) > 0.0",message="want more than 0"
-	Aggression *intstr.IntOrString `json:"aggression,omitempty"`
+	Aggression *Number `json:"aggression,omitempty"`
 }

@@ -1,10 +1,8 @@
-package v1alpha1
-
-import "k8s.io/apimachinery/pkg/util/intstr"
+package conf
 
 // Locality says which endpoints are near, and where to go when those do not suffice.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.disabled) || !self.disabled || !(has(self.affinity) || has(self.weights) || has(self.failover) || has(self.failoverThreshold) || has(self.overflow))",message="disabled: true leaves nothing for affinity, weights, failover, failoverThreshold and overflow to do",fieldPath=".disabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.disabled) || !self.disabled || !(has(self.affinity) || has(self.weights) || has(self.failover) || has(self.failoverThreshold) || has(self.maxSkew) || has(self.overflow))",message="disabled: true leaves nothing for affinity, weights, failover, failoverThreshold, maxSkew and overflow to do",fieldPath=".disabled"
 type Locality struct {
 	// True makes all endpoints equally near. By default those of the client's zone are preferred.
 	// +optional
@@ -42,10 +40,19 @@ type Locality struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 1.0 && double(self) <= 100.0",message="want a percentage from 1 to 100"
-	FailoverThreshold *intstr.IntOrString `json:"failoverThreshold,omitempty"`
+	FailoverThreshold *Number `json:"failoverThreshold,omitempty"`
+	// The most that the endpoints of a zone may be expected to get, in times of the mean of all zones, at least 1; "1.5" is at most
+	// half as much again. What is more goes to other zones, also while the near ones are fit. By default only what the endpoints do
+	// moves it.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,6}(\.[0-9]{1,12})?$`
+	// +kubebuilder:validation:MaxLength=19
+	// +kubebuilder:validation:XValidation:rule="double(self) >= 1.0",message="want at least 1"
+	MaxSkew *Number `json:"maxSkew,omitempty"`
 	// How load moves to the endpoints of failover while the near ones are fit.
 	// +optional
-	Overflow *Overflow `json:"overflow,omitempty"`
+	Overflow Overflow `json:"overflow,omitzero"`
 	// What it costs to go from a zone to another; the cheaper zone is asked first. What is left out is as in the agent's costs.
 	// +optional
 	// +listType=atomic
@@ -108,6 +115,17 @@ type FailoverFrom struct {
 	Zones []string `json:"zones"`
 }
 
+// FailoverType is where a Failover goes.
+type FailoverType string
+
+// The types of failover.
+const (
+	FailoverAny       FailoverType = "Any"
+	FailoverOnly      FailoverType = "Only"
+	FailoverAnyExcept FailoverType = "AnyExcept"
+	FailoverNone      FailoverType = "None" // terminal: no later rule counts
+)
+
 // FailoverTo says where traffic goes.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.zones) == (self.type in ['Only', 'AnyExcept'])",message="zones goes with type Only or AnyExcept, and those with zones",fieldPath=".zones"
@@ -115,7 +133,7 @@ type FailoverTo struct {
 	// Any zone; Only those in zones; AnyExcept those; or None, which ends the list for its clients.
 	// +required
 	// +kubebuilder:validation:Enum=Any;Only;AnyExcept;None
-	Type string `json:"type"`
+	Type FailoverType `json:"type"`
 	// The zones of Only and AnyExcept.
 	// +optional
 	// +listType=atomic
@@ -126,6 +144,16 @@ type FailoverTo struct {
 	Zones []string `json:"zones,omitempty"`
 }
 
+// OverflowMode is how load moves between zones while endpoints are healthy.
+type OverflowMode string
+
+// The modes of overflow.
+const (
+	OverflowAdaptive OverflowMode = "Adaptive" // weir's own law
+	OverflowLoadBand OverflowMode = "LoadBand" // HAZL's band of requests in flight for each endpoint
+	OverflowDisabled OverflowMode = "Disabled" // only failing health moves traffic
+)
+
 // Overflow says how load moves while the near endpoints are fit.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBand) || !has(self.mode) || self.mode == 'LoadBand'",message="loadBand goes with mode LoadBand only",fieldPath=".loadBand"
@@ -135,10 +163,10 @@ type Overflow struct {
 	// agent's flag.
 	// +optional
 	// +kubebuilder:validation:Enum=Adaptive;LoadBand;Disabled
-	Mode *string `json:"mode,omitempty"`
+	Mode *OverflowMode `json:"mode,omitempty"`
 	// The band of LoadBand.
 	// +optional
-	LoadBand *LoadBand `json:"loadBand,omitempty"`
+	LoadBand *LoadBand `json:"loadBand,omitempty" merge:"whole"`
 }
 
 // LoadBand is a band of mean requests in flight for each active endpoint: above high endpoints are added, below low they are
@@ -152,13 +180,13 @@ type LoadBand struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,9}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=22
-	Low intstr.IntOrString `json:"low"`
+	Low Number `json:"low"`
 	// The upper mark, as "2.0".
 	// +required
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,9}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=22
-	High intstr.IntOrString `json:"high"`
+	High Number `json:"high"`
 }
 
 // Cost is what it costs to go from a zone to another.
@@ -179,5 +207,5 @@ type Cost struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,9}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=22
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 0.0",message="want at least 0"
-	Cost intstr.IntOrString `json:"cost"`
+	Cost Number `json:"cost"`
 }

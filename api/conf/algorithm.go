@@ -1,9 +1,19 @@
-package v1alpha1
+package conf
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+// Algorithm is how an endpoint is chosen.
+type Algorithm string
+
+// The algorithms.
+const (
+	RoundRobin   Algorithm = "RoundRobin"
+	LeastRequest Algorithm = "LeastRequest"
+	Random       Algorithm = "Random"
+	RingHash     Algorithm = "RingHash"
+	Maglev       Algorithm = "Maglev"
 )
+
+// IsHashing tells whether the algorithm follows a request's hash.
+func (a Algorithm) IsHashing() bool { return a == RingHash || a == Maglev }
 
 // LoadBalancer says how an endpoint is chosen. Only the block that type names may be there. A stronger policy with another
 // type replaces all of it.
@@ -16,20 +26,24 @@ type LoadBalancer struct {
 	// requests), Random, RingHash or Maglev (by the request's hash, which hashPolicies makes).
 	// +required
 	// +kubebuilder:validation:Enum=RoundRobin;LeastRequest;Random;RingHash;Maglev
-	Type string `json:"type"`
+	Type Algorithm `json:"type"`
 	// Of LeastRequest.
 	// +optional
-	LeastRequest *LeastRequest `json:"leastRequest,omitempty"`
+	LeastRequest *LeastRequestConf `json:"leastRequest,omitempty"`
 	// Of RingHash.
 	// +optional
-	RingHash *RingHash `json:"ringHash,omitempty"`
+	RingHash *RingHashConf `json:"ringHash,omitempty"`
 	// Of Maglev.
 	// +optional
-	Maglev *Maglev `json:"maglev,omitempty"`
+	Maglev *MaglevConf `json:"maglev,omitempty"`
+
+	// Whole is set by a merge alone: weaker load balancers do not count, though they be of the same type, because a policy
+	// between has another type. Without it the merge were not associative.
+	Whole bool `json:"-"`
 }
 
-// LeastRequest configures the algorithm of that name.
-type LeastRequest struct {
+// LeastRequestConf configures the algorithm of that name.
+type LeastRequestConf struct {
 	// How many endpoints are drawn at random to choose from; at least 2, the default.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
@@ -40,17 +54,26 @@ type LeastRequest struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,6}(\.[0-9]{1,12})?$`
 	// +kubebuilder:validation:MaxLength=19
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 0.0",message="want at least 0"
-	ActiveRequestBias *intstr.IntOrString `json:"activeRequestBias,omitempty"`
+	ActiveRequestBias *Number `json:"activeRequestBias,omitempty"`
 }
 
-// RingHash configures the algorithm of that name.
+// HashFunction is how endpoints are hashed onto a ring.
+type HashFunction string
+
+// The hash functions.
+const (
+	XXHash      HashFunction = "XXHash"
+	MurmurHash2 HashFunction = "MurmurHash2"
+)
+
+// RingHashConf configures the algorithm of that name.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minRingSize) || !has(self.maxRingSize) || self.minRingSize <= self.maxRingSize",message="minRingSize is above maxRingSize",fieldPath=".minRingSize"
-type RingHash struct {
+type RingHashConf struct {
 	// How endpoints are hashed onto the ring: XXHash (the default) or MurmurHash2.
 	// +optional
 	// +kubebuilder:validation:Enum=XXHash;MurmurHash2
-	HashFunction *string `json:"hashFunction,omitempty"`
+	HashFunction *HashFunction `json:"hashFunction,omitempty"`
 	// The least number of entries of the ring. More entries keep to the weights better. The default is 1024.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -63,8 +86,8 @@ type RingHash struct {
 	MaxRingSize *int64 `json:"maxRingSize,omitempty"`
 }
 
-// Maglev configures the algorithm of that name.
-type Maglev struct {
+// MaglevConf configures the algorithm of that name.
+type MaglevConf struct {
 	// The number of entries of the table: a prime up to 5000011, far above the number of endpoints. The default is 65537. That
 	// it is a prime is checked by the controller, which says so in the status.
 	// +optional
@@ -72,6 +95,18 @@ type Maglev struct {
 	// +kubebuilder:validation:Maximum=5000011
 	TableSize *int64 `json:"tableSize,omitempty"`
 }
+
+// HashPolicyType is what a hash is made of.
+type HashPolicyType string
+
+// The types of hash policies.
+const (
+	HashHeader         HashPolicyType = "Header"
+	HashCookie         HashPolicyType = "Cookie"
+	HashSourceIP       HashPolicyType = "SourceIP"
+	HashQueryParameter HashPolicyType = "QueryParameter"
+	HashFilterState    HashPolicyType = "FilterState"
+)
 
 // HashPolicy is one step of making a request's hash. Only the block that type names may be there, and it must.
 //
@@ -84,26 +119,26 @@ type HashPolicy struct {
 	// else that the proxy knows of the connection or request.
 	// +required
 	// +kubebuilder:validation:Enum=Header;Cookie;SourceIP;QueryParameter;FilterState
-	Type string `json:"type"`
+	Type HashPolicyType `json:"type"`
 	// If there is a hash after this step, it is final, and the steps that follow are left out.
 	// +optional
 	Terminal *bool `json:"terminal,omitempty"`
 	// The header to hash.
 	// +optional
-	Header *HashHeader `json:"header,omitempty"`
+	Header *HeaderKey `json:"header,omitempty"`
 	// The cookie to hash.
 	// +optional
-	Cookie *HashCookie `json:"cookie,omitempty"`
+	Cookie *CookieKey `json:"cookie,omitempty"`
 	// The parameter of the URL's query to hash.
 	// +optional
-	QueryParameter *HashQueryParameter `json:"queryParameter,omitempty"`
+	QueryParameter *QueryParameterKey `json:"queryParameter,omitempty"`
 	// The attribute to hash.
 	// +optional
-	FilterState *HashFilterState `json:"filterState,omitempty"`
+	FilterState *FilterStateKey `json:"filterState,omitempty"`
 }
 
-// HashHeader names a header.
-type HashHeader struct {
+// HeaderKey names a header.
+type HeaderKey struct {
 	// The name of the header, in any letter case.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -111,8 +146,8 @@ type HashHeader struct {
 	Name string `json:"name"`
 }
 
-// HashCookie names a cookie.
-type HashCookie struct {
+// CookieKey names a cookie.
+type CookieKey struct {
 	// The name of the cookie.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -121,10 +156,7 @@ type HashCookie struct {
 	// How long a cookie lives that is made for a client without one: whole seconds as in 1h, or 0s for a cookie that ends with the
 	// browser. By default none is made.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us|µs|ns)){1,6}$`
-	// +kubebuilder:validation:MaxLength=64
-	TTL *metav1.Duration `json:"ttl,omitempty"`
+	TTL *Duration `json:"ttl,omitempty"`
 	// The path of a cookie that is made; begins with a slash. By default the attribute is left out.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -132,8 +164,8 @@ type HashCookie struct {
 	Path *string `json:"path,omitempty"`
 }
 
-// HashQueryParameter names a parameter of the URL's query.
-type HashQueryParameter struct {
+// QueryParameterKey names a parameter of the URL's query.
+type QueryParameterKey struct {
 	// The name of the parameter.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -141,14 +173,25 @@ type HashQueryParameter struct {
 	Name string `json:"name"`
 }
 
-// HashFilterState names something else that the proxy knows.
-type HashFilterState struct {
+// FilterStateKey names something else that the proxy knows.
+type FilterStateKey struct {
 	// The key of the attribute.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Key string `json:"key"`
 }
+
+// EndpointHashKeyType is what endpoints are hashed by.
+type EndpointHashKeyType string
+
+// The types of endpoint hash keys.
+const (
+	HashKeyAddress    EndpointHashKeyType = "Address" // ip:port
+	HashKeyPodName    EndpointHashKeyType = "PodName"
+	HashKeyLabel      EndpointHashKeyType = "Label"      // of the pod
+	HashKeyAnnotation EndpointHashKeyType = "Annotation" // of the pod
+)
 
 // EndpointHashKey says what identifies an endpoint on a ring or table. An endpoint that lacks it goes by its address.
 //
@@ -157,7 +200,7 @@ type EndpointHashKey struct {
 	// Address (the default: IP and port), PodName, or a Label or an Annotation of the pod.
 	// +required
 	// +kubebuilder:validation:Enum=Address;PodName;Label;Annotation
-	Type string `json:"type"`
+	Type EndpointHashKeyType `json:"type"`
 	// The key of the label or annotation.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

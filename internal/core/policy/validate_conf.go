@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"math"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -14,8 +14,8 @@ func (v *validator) onlyHashPolicies(c *Conf) {
 	}{
 		{pathLoadBalancer, c.LoadBalancer != nil},
 		{pathEndpointHashKey, c.EndpointHashKey != nil},
-		{"locality", c.Locality.saysSomething()},
-		{pathOutlier, c.OutlierDetection != nil},
+		{"locality", !reflect.ValueOf(c.Locality).IsZero()},
+		{"outlierDetection", c.OutlierDetection != nil},
 		{pathSlowStart, c.SlowStart != nil},
 		{pathPanic, c.PanicThreshold != nil},
 	} {
@@ -53,7 +53,6 @@ func (v *validator) loadBalancer(c *Conf) {
 			v.refuse(union.path, "belongs to type %s: the type is %.80q", union.of, b.Type)
 		}
 	}
-	v.leastRequest(block(b.LeastRequest))
 	v.ringHash(block(b.RingHash))
 	v.maglev(block(b.Maglev))
 	if b.Type.IsHashing() {
@@ -67,35 +66,14 @@ func (v *validator) loadBalancer(c *Conf) {
 	}
 }
 
-func (v *validator) leastRequest(l *LeastRequestConf) {
-	if n := l.ChoiceCount; n != nil && (*n < 2 || *n > MaxChoiceCount) {
-		v.refuse("loadBalancer.leastRequest.choiceCount", "is %d: want 2 to %d", *n, MaxChoiceCount)
-	}
-	if b := l.ActiveRequestBias; b != nil && !(*b >= 0 && !math.IsInf(*b, 0)) {
-		v.refuse("loadBalancer.leastRequest.activeRequestBias", "is %v: want a finite number of at least 0", *b)
-	}
-}
-
 func (v *validator) ringHash(r *RingHashConf) {
-	switch r.HashFunction {
-	case "", XXHash, MurmurHash2:
-	default:
-		v.refuse("loadBalancer.ringHash.hashFunction", "%.80q is not known: want XXHash or MurmurHash2", r.HashFunction)
+	if f := value(r.HashFunction, XXHash); f != XXHash && f != MurmurHash2 {
+		v.refuse("loadBalancer.ringHash.hashFunction", "%.80q is not known: want XXHash or MurmurHash2", f)
 	}
-	low := v.ringSize(pathMinRingSize, r.MinRingSize)
-	high := v.ringSize(pathMaxRingSize, r.MaxRingSize)
-	if low && high && *r.MinRingSize > *r.MaxRingSize {
-		v.refuse(pathMinRingSize, "is %d, above the maxRingSize of %d", *r.MinRingSize, *r.MaxRingSize)
+	least, most := value(r.MinRingSize, 0), value(r.MaxRingSize, MaxRingSize)
+	if r.MaxRingSize != nil && least > most && most > 0 && least <= MaxRingSize {
+		v.refuse(pathMinRingSize, "is %d, above the maxRingSize of %d", least, most)
 	}
-}
-
-// ringSize tells whether a size is there and sound.
-func (v *validator) ringSize(path string, n *uint64) bool {
-	if n != nil && (*n < 1 || *n > MaxRingSize) {
-		v.refuse(path, "is %d: want 1 to %d", *n, MaxRingSize)
-		return false
-	}
-	return n != nil
 }
 
 func (v *validator) maglev(m *MaglevConf) {
@@ -105,7 +83,7 @@ func (v *validator) maglev(m *MaglevConf) {
 		v.refuse(pathTableSize, "is %d: want a prime number of at most %d", *n, MaxTableSize)
 	case !IsPrime(*n):
 		// The largest size is a prime, so that there is a next one.
-		next, _ := NextPrime(*n)
+		next, _ := NextPrime(max(*n, 2))
 		v.refuse(pathTableSize, "is %d, which is not a prime number: the next one is %d", *n, next)
 	}
 }
@@ -119,60 +97,82 @@ func (v *validator) hashPolicies(c *Conf) {
 			v.warn(path, "unreachable: entry %d is terminal and always makes a hash", final)
 			continue
 		}
-		if h.Terminal && (h.Type == HashSourceIP || h.Type == HashCookie && h.TTL != nil) {
+		isCertain := h.Type == HashSourceIP || h.Type == HashCookie && block(h.Cookie).TTL != nil
+		if value(h.Terminal, false) && isCertain {
 			final = i
 		}
 	}
 }
 
 func (v *validator) hashPolicy(path string, h *HashPolicy) {
-	if h.Type != HashCookie && (h.TTL != nil || h.Path != "") {
-		v.refuse(path+".cookie", "belongs to type Cookie: the type is %.80q", h.Type)
-	}
 	switch h.Type {
-	case HashHeader:
-		// Pseudo-headers, as :authority, are hashed too.
-		if v.name(path+".header.name", h.Name, MaxNameLength) && !isToken(strings.TrimPrefix(h.Name, ":")) {
-			v.refuse(path+".header.name", "%.80q is no header's name", h.Name)
-		}
-	case HashCookie:
-		v.cookie(path+".cookie", h)
-	case HashQueryParameter:
-		v.name(path+".queryParameter.name", h.Name, MaxNameLength)
-	case HashFilterState:
-		v.name(path+".filterState.key", h.Name, MaxNameLength)
-	case HashSourceIP:
-		if h.Name != "" {
-			v.refuse(path, "of type SourceIP has no name, yet there is %.80q", h.Name)
-		}
+	case HashHeader, HashCookie, HashQueryParameter, HashFilterState, HashSourceIP:
 	case "":
 		v.refuse(path+".type", "must not be empty")
 	default:
 		v.refuse(path+".type", "%.80q is not known: want Header, Cookie, SourceIP, QueryParameter or FilterState", h.Type)
 	}
+	for _, b := range []struct {
+		of      HashPolicyType
+		name    string
+		isThere bool
+		check   func(path string, h *HashPolicy)
+	}{
+		{HashHeader, "header", h.Header != nil, v.header},
+		{HashCookie, "cookie", h.Cookie != nil, v.cookie},
+		{HashQueryParameter, "queryParameter", h.QueryParameter != nil, v.queryParameter},
+		{HashFilterState, "filterState", h.FilterState != nil, v.filterState},
+	} {
+		switch at := path + "." + b.name; {
+		case b.isThere && b.of != h.Type:
+			v.refuse(at, "goes with type %s only", b.of)
+		case b.isThere:
+			b.check(at, h)
+		case b.of == h.Type:
+			v.refuse(at, "is needed with type %s", b.of)
+		}
+	}
+}
+
+// header checks a header's name. Pseudo-headers, as :authority, are hashed too.
+func (v *validator) header(path string, h *HashPolicy) {
+	if v.name(path+".name", h.Header.Name, MaxNameLength) && !isToken(strings.TrimPrefix(h.Header.Name, ":")) {
+		v.refuse(path+".name", "%.80q is no header's name", h.Header.Name)
+	}
+}
+
+func (v *validator) queryParameter(path string, h *HashPolicy) {
+	v.name(path+".name", h.QueryParameter.Name, MaxNameLength)
+}
+
+func (v *validator) filterState(path string, h *HashPolicy) {
+	v.name(path+".key", h.FilterState.Key, MaxNameLength)
 }
 
 func (v *validator) cookie(path string, h *HashPolicy) {
-	if v.name(path+".name", h.Name, MaxNameLength) && !isToken(h.Name) {
-		v.refuse(path+".name", "%.80q is no cookie's name", h.Name)
+	c := h.Cookie
+	if v.name(path+".name", c.Name, MaxNameLength) && !isToken(c.Name) {
+		v.refuse(path+".name", "%.80q is no cookie's name", c.Name)
 	}
 	switch {
-	case h.TTL == nil:
-	case *h.TTL < 0:
-		v.refuse(path+".ttl", "is %s: want at least 0", durationText(*h.TTL))
-	case *h.TTL%time.Second != 0:
-		v.warn(path+".ttl", "is %s: only whole seconds count", durationText(*h.TTL))
+	case c.TTL == nil:
+	case *c.TTL < 0:
+		v.refuse(path+".ttl", "is %s: want at least 0", c.TTL)
+	case time.Duration(*c.TTL)%time.Second != 0:
+		v.warn(path+".ttl", "is %s: only whole seconds count", c.TTL)
 	}
-	switch {
-	case h.Path == "":
-	case len(h.Path) > MaxPathLength:
-		v.refuse(path+".path", "has %d bytes: want at most %d", len(h.Path), MaxPathLength)
-	case h.Path[0] != '/':
-		v.refuse(path+".path", "%.80q does not begin with a slash", h.Path)
-	case strings.ContainsFunc(h.Path, isOutsidePath):
+	if c.Path == nil {
+		return
+	}
+	switch at := *c.Path; {
+	case len(at) > MaxPathLength:
+		v.refuse(path+".path", "has %d bytes: want at most %d", len(at), MaxPathLength)
+	case !strings.HasPrefix(at, "/"):
+		v.refuse(path+".path", "%.80q does not begin with a slash", at)
+	case strings.ContainsFunc(at, isOutsidePath):
 		// It would end the attribute and begin another of the header that weir writes.
-		v.refuse(path+".path", "%.80q holds a character that a cookie's path cannot", h.Path)
-	case h.TTL == nil:
+		v.refuse(path+".path", "%.80q holds a character that a cookie's path cannot", at)
+	case c.TTL == nil:
 		v.warn(path+".path", "unused: no cookie is generated without a ttl")
 	}
 }
@@ -187,11 +187,11 @@ func (v *validator) endpointHashKey(c *Conf) {
 	}
 	switch k.Type {
 	case HashKeyAddress, HashKeyPodName:
-		if k.Key != "" {
+		if k.Key != nil {
 			v.refuse("endpointHashKey.key", "belongs to types Label and Annotation: the type is %s", k.Type)
 		}
 	case HashKeyLabel, HashKeyAnnotation:
-		v.key("endpointHashKey.key", k.Key)
+		v.key("endpointHashKey.key", value(k.Key, ""))
 	case "":
 		v.refuse("endpointHashKey.type", "must not be empty")
 	default:
@@ -200,16 +200,13 @@ func (v *validator) endpointHashKey(c *Conf) {
 }
 
 func (v *validator) slowStart(c *Conf) {
-	s := c.SlowStart
-	if s == nil {
-		return
-	}
-	if s.Window <= 0 {
-		v.refuse("slowStart.window", "is %s: want more than 0", durationText(s.Window))
-	}
-	v.percent("slowStart.minWeightPercent", s.MinWeightPercent)
-	v.above("slowStart.aggression", s.Aggression)
-	if b := c.LoadBalancer; b != nil && !b.Type.startsSlowly() {
+	if b := c.LoadBalancer; c.SlowStart != nil && b != nil && !startsSlowly(b.Type) {
 		v.refuse(pathSlowStart, "belongs to RoundRobin and LeastRequest: the type is %.80q", b.Type)
+	}
+}
+
+func (v *validator) outlier(o *OutlierDetection) {
+	if base, most := o.BaseEjectionTime, o.MaxEjectionTime; base != nil && most != nil && *base > *most {
+		v.refuse(pathMaxEjection, "is %s, less than the baseEjectionTime of %s", most, base)
 	}
 }
