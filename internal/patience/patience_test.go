@@ -57,7 +57,7 @@ func TestWhatIsLateOrDoesNotLastFails(t *testing.T) {
 		}, ""},
 		{"late", 3 * time.Second, ever, func(p *probe, holds func() bool) {
 			patience.Within(p, time.Second, "it is there", holds)
-		}, "it took 2.99"},
+		}, "until it is there, want at most 1s"},
 		{"never", ever, ever, func(p *probe, holds func() bool) {
 			patience.Within(p, time.Second, "it is there", holds)
 		}, "waited in vain until it is there"},
