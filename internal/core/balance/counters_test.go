@@ -76,6 +76,7 @@ func (c *counting) count() balance.Counters {
 				serving = append(serving, i)
 			case balance.Due:
 				due = append(due, i)
+			default: // no requests
 			}
 		}
 		for _, i := range due { // one request each

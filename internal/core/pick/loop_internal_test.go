@@ -59,7 +59,6 @@ func withoutAges(c *balance.Counters) {
 type zonal struct {
 	pool   *Pool
 	random *rand.Rand
-	now    time.Duration
 	open   []pending
 }
 

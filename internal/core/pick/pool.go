@@ -225,12 +225,15 @@ func (p *Pool) Drain(zone topology.Zone, until time.Duration) {
 	p.awake.Store(true)
 }
 
-// The state of a pool, for people and metrics.
 type (
-	Status         = balance.Status
-	GroupStatus    = balance.Group
+	// Status is the state of a pool, for people and metrics.
+	Status = balance.Status
+	// GroupStatus is the state of one of its groups.
+	GroupStatus = balance.Group
+	// EndpointStatus is the state of one of its endpoints.
 	EndpointStatus = balance.Endpoint
-	Brief          = balance.Brief
+	// Brief is the part of the state that shows whether something happened.
+	Brief = balance.Brief
 )
 
 // Brief tells the little that changes seldom. It is safe for concurrent use and allocates nothing.

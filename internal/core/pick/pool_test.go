@@ -330,8 +330,10 @@ func TestStatusShowsThePool(t *testing.T) {
 	if until := got.Endpoints[2].Until; until < seconds(3.75) || until > seconds(4.25) {
 		t.Errorf("the pause ends at %v, want 4 s and a quarter more or less", until)
 	}
-	opts := []cmp.Option{cmpopts.IgnoreFields(health.Record{}, "Until", "Pauses", "Recent"),
-		cmpopts.IgnoreUnexported(pick.GroupStatus{}, pick.EndpointStatus{}, health.Record{}), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })}
+	opts := []cmp.Option{
+		cmpopts.IgnoreFields(health.Record{}, "Until", "Pauses", "Recent"),
+		cmpopts.IgnoreUnexported(pick.GroupStatus{}, pick.EndpointStatus{}, health.Record{}), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }),
+	}
 	if diff := cmp.Diff(want, got, opts...); diff != "" {
 		t.Error("status (-want +got):\n" + diff)
 	}

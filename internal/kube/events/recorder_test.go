@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -120,8 +121,12 @@ func TestAnEventWaitsForTheAPIServer(t *testing.T) {
 }
 
 func TestEventsBeyondTheQueueAreDropped(t *testing.T) {
-	r := events.New(fake.NewClientset().EventsV1(), "host-1", slog.New(slog.DiscardHandler))
-	for range 2000 { // nothing runs that would take them
+	var log strings.Builder
+	r := events.New(fake.NewClientset().EventsV1(), "host-1", slog.New(slog.NewTextHandler(&log, nil)))
+	for range 1003 { // nothing runs that would take them
 		r.Send(about("Hint", "a"))
+	}
+	if got := strings.Count(log.String(), "one is dropped"); got != 3 {
+		t.Errorf("%d of 3 dropped events were logged", got)
 	}
 }
