@@ -10,9 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -143,4 +145,18 @@ func TestWithoutElectionTheOnlyReplicaLeads(t *testing.T) {
 			t.Errorf("%v, terms %v", err, w.terms)
 		}
 	})
+}
+
+func TestTheElectionLeavesTheConfigOfOtherClientsAlone(t *testing.T) {
+	config := &rest.Config{Host: "http://127.0.0.1:1", UserAgent: "weir"}
+	o := &Options{
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		LeaderElection: LeaderElection{On: true, Name: "weir", Namespace: "weir-system", RenewDeadline: 10 * time.Second},
+	}
+	if _, err := newElection(config, o); err != nil {
+		t.Fatal(err)
+	}
+	if config.Timeout != 0 || config.UserAgent != "weir" {
+		t.Errorf("the config has now timeout %v and user agent %q", config.Timeout, config.UserAgent)
+	}
 }
