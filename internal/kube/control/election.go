@@ -32,8 +32,8 @@ func newElection(config *rest.Config, o *Options) (*election, error) {
 	if !o.LeaderElection.On {
 		return e, nil
 	}
-	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election") // AddUserAgent changes what it is given
-	config.Timeout = o.LeaderElection.RenewDeadline / 2 // so that a try which hangs leaves time for another
+	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election") // which changes what it is given
+	config.Timeout = o.LeaderElection.RenewDeadline / 2                    // so that a try which hangs leaves time for another
 	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, err
