@@ -53,8 +53,9 @@ func compileCookie(c *policy.CookieKey) (*cookieRule, error) {
 // hashCookie hashes the cookie that the client sent, or one that it is given if the policy has a TTL. The generated value
 // depends on the connection's addresses alone, so that all requests on one connection, and all steps that name the cookie,
 // agree before the client sends it back.
-func (s *step) hashCookie(c *client, r *http.Request, done *key) (uint64, bool) {
-	if value := cookieValue(r.Header["Cookie"], s.name); value != "" {
+func (s *step) hashCookie(c *client, r *request, done *key) (uint64, bool) {
+	var few [fewValues]string
+	if value := cookieValue(r.fields.values(fieldName{"Cookie", "cookie"}, few[:0]), s.name); value != "" {
 		return hashText(value), true
 	}
 	if s.cookie == nil {

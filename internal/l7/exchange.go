@@ -20,6 +20,7 @@ type exchange struct {
 	guard   *requestGuard
 	w       http.ResponseWriter
 	r       *http.Request
+	asked   request // the view of r
 	rc      *http.ResponseController
 	body    *body       // nil: the request has none
 	trailer http.Header // of the request, filled in at its body's end
@@ -39,7 +40,7 @@ var (
 func (x *exchange) classify() {
 	x.done.Status = NoStatus
 	switch {
-	case isGRPC(x.r.Header):
+	case isGRPC(&x.asked.fields):
 		x.done.Protocol = GRPC
 	case x.r.ProtoMajor == 2:
 		x.done.Protocol = H2C
@@ -51,7 +52,7 @@ func (x *exchange) classify() {
 
 // run sends the request to endpoint after endpoint until one answers.
 func (x *exchange) run() {
-	x.hash(x.guard.client, x.r)
+	x.hash(x.guard.client, &x.asked)
 	if code := x.next(); code != "" {
 		x.refuse(code)
 		return

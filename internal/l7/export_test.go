@@ -1,10 +1,15 @@
 package l7
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/weir-lb/weir/internal/core/pick"
 )
@@ -54,7 +59,34 @@ type HashClient struct {
 // HashedBy gives the key that rules make of a request, or of a TCP connection if r is nil, and the cookies that they
 // generate.
 func HashedBy(h *HashRules, c HashClient, r *http.Request) (sum uint64, ok bool, cookies []string) {
-	k := h.key(&client{number: c.Number, remote: c.Remote, local: c.Local, isFilter: c.IsFilter}, r)
+	from := &client{number: c.Number, remote: c.Remote, local: c.Local, isFilter: c.IsFilter}
+	if r == nil {
+		k := h.key(from, nil)
+		return k.hash, k.ok, k.cookies
+	}
+	view := requestOf(r)
+	k := h.key(from, &view)
+	return k.hash, k.ok, k.cookies
+}
+
+// FieldList is a request's view whose fields are a list, as HTTP/2 has them.
+type FieldList struct{ view request }
+
+// ListOf makes the list of a request.
+func ListOf(r *http.Request) *FieldList {
+	l := &FieldList{requestOf(r)}
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		for _, value := range r.Header[name] {
+			l.view.fields.list = append(l.view.fields.list, hpack.HeaderField{Name: strings.ToLower(name), Value: value})
+		}
+	}
+	l.view.fields.header = nil
+	return l
+}
+
+// HashedByList is HashedBy for a list.
+func HashedByList(h *HashRules, c HashClient, l *FieldList) (sum uint64, ok bool, cookies []string) {
+	k := h.key(&client{number: c.Number, remote: c.Remote, local: c.Local, isFilter: c.IsFilter}, &l.view)
 	return k.hash, k.ok, k.cookies
 }
 

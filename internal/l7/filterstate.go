@@ -1,7 +1,6 @@
 package l7
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 )
@@ -9,6 +8,9 @@ import (
 // FilterStateField is the request field by which trusted filters give filter state that weir does not know: a list of
 // key=value. Endpoints never see it.
 const FilterStateField = "X-Weir-Filter-State"
+
+// filterStateLower is FilterStateField as HTTP/2 spells it.
+const filterStateLower = "x-weir-filter-state"
 
 // FilterStateKey is a key of filter state that weir knows by itself. A filter cannot say anything else of it.
 type FilterStateKey struct {
@@ -60,7 +62,7 @@ func stateKeyOf(name string) stateKey {
 }
 
 // hashState hashes a filter state's text; false if there is none, as for what only requests have if r is nil.
-func (s *step) hashState(c *client, r *http.Request) (uint64, bool) {
+func (s *step) hashState(c *client, r *request) (uint64, bool) {
 	var text [textBytes]byte
 	switch s.state {
 	case clientAddress:
@@ -81,16 +83,16 @@ func (s *step) hashState(c *client, r *http.Request) (uint64, bool) {
 	}
 }
 
-func (s *step) hashRequestState(c *client, r *http.Request) (uint64, bool) {
+func (s *step) hashRequestState(c *client, r *request) (uint64, bool) {
 	switch s.state {
 	case requestProtocol:
-		return hashText(r.Proto), true
+		return hashText(r.version), true
 	case requestHost:
-		return hashText(r.Host), true
+		return hashText(r.authority), true
 	case requestPath:
-		return hashText(pathOf(r)), true
+		return hashText(r.path()), true
 	case requestMethod:
-		return hashText(r.Method), true
+		return hashText(r.method), true
 	default:
 		value, ok := c.told(r, s.name)
 		return hashText(value), ok
@@ -99,11 +101,12 @@ func (s *step) hashRequestState(c *client, r *http.Request) (uint64, bool) {
 
 // told finds what a filter said of a key: the first value, without the white space around it. Clients that are no trusted
 // filters say nothing.
-func (c *client) told(r *http.Request, key string) (string, bool) {
+func (c *client) told(r *request, key string) (string, bool) {
 	if !c.isFilter {
 		return "", false
 	}
-	for _, rest := range r.Header[FilterStateField] {
+	var few [fewValues]string
+	for _, rest := range r.fields.values(fieldName{FilterStateField, filterStateLower}, few[:0]) {
 		for rest != "" {
 			var pair string
 			pair, rest, _ = strings.Cut(rest, ",")

@@ -10,8 +10,8 @@ import (
 )
 
 // isGRPC tells whether a request is a gRPC call. gRPC-Web is none: its status is in the body.
-func isGRPC(h http.Header) bool {
-	kind, ok := strings.CutPrefix(h.Get("Content-Type"), "application/grpc")
+func isGRPC(f *fields) bool {
+	kind, ok := strings.CutPrefix(f.first(fieldName{"Content-Type", "content-type"}), "application/grpc")
 	return ok && (kind == "" || kind[0] == '+' || kind[0] == ';')
 }
 

@@ -3,7 +3,6 @@ package l7
 import (
 	"fmt"
 	"math/bits"
-	"net/http"
 	"slices"
 
 	"github.com/weir-lb/weir/internal/core/hash"
@@ -20,7 +19,8 @@ type HashRules struct {
 // step is one hash policy. Only what its type needs is set.
 type step struct {
 	from     policy.HashPolicyType
-	name     string      // of the cookie, query parameter or filter state key; of the header, in canonical form
+	name     string      // of the cookie, query parameter or filter state key
+	header   fieldName   // of the header
 	field    field       // of the header
 	state    stateKey    // of the filter state
 	cookie   *cookieRule // nil: none is generated
@@ -66,7 +66,7 @@ func compileStep(p *policy.HashPolicy) (step, error) {
 	}
 	switch p.Type {
 	case policy.HashHeader:
-		s.name, s.field = fieldOf(s.name)
+		s.header, s.field = fieldOf(s.name)
 	case policy.HashCookie:
 		cookie, err := compileCookie(p.Cookie)
 		if err != nil {
@@ -112,7 +112,7 @@ func (k *key) add(next uint64) {
 // and for what a regular expression or an escaped query parameter of a route's match needs.
 //
 // Source: the order and the combination of hash policies are Envoy's.
-func (h *HashRules) key(c *client, r *http.Request) key {
+func (h *HashRules) key(c *client, r *request) key {
 	steps := h.steps
 	if r != nil {
 		for i := range h.routes {
@@ -137,7 +137,7 @@ func (h *HashRules) key(c *client, r *http.Request) key {
 
 // hash makes the hash of one policy; false if the request does not have what it asks for. A generated cookie is noted in
 // done.
-func (s *step) hash(c *client, r *http.Request, done *key) (uint64, bool) {
+func (s *step) hash(c *client, r *request, done *key) (uint64, bool) {
 	switch {
 	case s.from == policy.HashSourceIP:
 		return c.hashAddr()
@@ -150,7 +150,7 @@ func (s *step) hash(c *client, r *http.Request, done *key) (uint64, bool) {
 	case s.from == policy.HashCookie:
 		return s.hashCookie(c, r, done)
 	default:
-		value, ok := queryValue(r.URL.RawQuery, s.name)
+		value, ok := queryValue(r.query(), s.name)
 		return hashText(value), ok
 	}
 }
@@ -171,7 +171,7 @@ func (c *client) hashAddr() (uint64, bool) {
 // textBytes hold two addresses with ports.
 const textBytes = 96
 
-// field tells apart header fields that net/http keeps elsewhere.
+// field tells apart header fields that a request's view has elsewhere.
 type field uint8
 
 const (
@@ -182,30 +182,31 @@ const (
 )
 
 // fieldOf understands the name of a header field.
-func fieldOf(name string) (string, field) {
-	switch canonical := http.CanonicalHeaderKey(name); canonical {
+func fieldOf(name string) (fieldName, field) {
+	spelled := nameOf(name)
+	switch spelled.canonical {
 	case "Host", ":authority":
-		return canonical, hostField
+		return spelled, hostField
 	case ":path":
-		return canonical, targetField
+		return spelled, targetField
 	case ":method":
-		return canonical, methodField
+		return spelled, methodField
 	default:
-		return canonical, ordinaryField
+		return spelled, ordinaryField
 	}
 }
 
-// values gives a field's values in their order of arrival; few is where those live that net/http has as single strings.
-func (f field) values(name string, r *http.Request, few []string) []string {
+// values gives a field's values in their order of arrival; few is where those are put that have no slice of their own.
+func (f field) values(name fieldName, r *request, few []string) []string {
 	switch f {
 	case hostField:
-		return append(few, r.Host)
+		return append(few, r.authority)
 	case targetField:
-		return append(few, targetOf(r))
+		return append(few, r.target)
 	case methodField:
-		return append(few, r.Method)
+		return append(few, r.method)
 	default:
-		return r.Header[name]
+		return r.fields.values(name, few)
 	}
 }
 
@@ -215,14 +216,14 @@ const fewValues = 8
 // hashHeader hashes a field's values, sorted, each with the hash of those before as its seed: an intermediary that reorders repeated
 // fields on the way changes nothing. A list within one field is one value, and so are the bytes of a gRPC "-bin" field as
 // they are on the wire.
-func (s *step) hashHeader(r *http.Request) (uint64, bool) {
+func (s *step) hashHeader(r *request) (uint64, bool) {
 	var few [fewValues]string
-	values := s.field.values(s.name, r, few[:0])
+	values := s.field.values(s.header, r, few[:0])
 	if len(values) == 0 {
 		return 0, false
 	}
 	if len(values) > 1 {
-		values = append(few[:0], values...) // net/http's own slice keeps its order for the endpoint
+		values = append(few[:0], values...) // the request's own slice keeps its order for the endpoint
 		slices.Sort(values)
 	}
 	var chained uint64

@@ -2,7 +2,6 @@ package l7
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -32,8 +31,9 @@ type textMatch struct {
 
 // valueMatch compares a field or a query parameter.
 type valueMatch struct {
-	name  string
-	field field // of a header
+	name   string    // of a query parameter
+	header fieldName // of a header
+	field  field     // of a header
 	textMatch
 }
 
@@ -56,7 +56,7 @@ func compileRoute(p *policy.RouteHash) (routeRule, error) {
 		if err != nil {
 			return rule, fmt.Errorf("header %s: %w", want.Name, err)
 		}
-		next.name, next.field = fieldOf(want.Name)
+		next.header, next.field = fieldOf(want.Name)
 		rule.headers = append(rule.headers, next)
 	}
 	for _, want := range p.Match.Query {
@@ -116,8 +116,8 @@ func (m *textMatch) matches(text string) bool {
 }
 
 // matches tells whether the rule is about a request.
-func (m *routeRule) matches(r *http.Request) bool {
-	if m.method != "" && m.method != r.Method || !m.matchesHost(r.Host) || !m.matchesPath(pathOf(r)) {
+func (m *routeRule) matches(r *request) bool {
+	if m.method != "" && m.method != r.method || !m.matchesHost(r.authority) || !m.matchesPath(r.path()) {
 		return false
 	}
 	for i := range m.headers {
@@ -126,7 +126,7 @@ func (m *routeRule) matches(r *http.Request) bool {
 		}
 	}
 	for i := range m.query {
-		if !m.query[i].matchesQuery(r.URL.RawQuery) {
+		if !m.query[i].matchesQuery(r.query()) {
 			return false
 		}
 	}
@@ -167,9 +167,9 @@ func (m *routeRule) matchesPath(path string) bool {
 }
 
 // matchesHeader compares a field; several of one name count as one list.
-func (m *valueMatch) matchesHeader(r *http.Request) bool {
-	var one [1]string
-	values := m.field.values(m.name, r, one[:0])
+func (m *valueMatch) matchesHeader(r *request) bool {
+	var few [fewValues]string
+	values := m.field.values(m.header, r, few[:0])
 	switch len(values) {
 	case 0:
 		return false
@@ -215,18 +215,4 @@ func queryValue(query, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// targetOf is a request's path and query as they were sent, without what an absolute target has before them.
-func targetOf(r *http.Request) string {
-	if asked := r.RequestURI; strings.HasPrefix(asked, "/") || asked == "*" {
-		return asked
-	}
-	return r.URL.RequestURI()
-}
-
-// pathOf is a request's path as it was sent.
-func pathOf(r *http.Request) string {
-	path, _, _ := strings.Cut(targetOf(r), "?")
-	return path
 }

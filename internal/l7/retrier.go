@@ -1,7 +1,6 @@
 package l7
 
 import (
-	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -39,7 +38,7 @@ func (s *shared) begin(client netip.Addr) retrier {
 }
 
 // hash makes the request's key, or the TCP connection's if r is nil, if its upstream asks for one. Call it once, before next.
-func (c *retrier) hash(from *client, r *http.Request) {
+func (c *retrier) hash(from *client, r *request) {
 	if !c.upstream.Hash.IsEmpty() {
 		c.key = c.upstream.Hash.key(from, r)
 	}

@@ -67,6 +67,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		guard:   g,
 		w:       w,
 		r:       r,
+		asked:   requestOf(r),
 		rc:      http.NewResponseController(w),
 	}
 	defer x.finish()
