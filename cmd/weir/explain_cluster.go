@@ -14,18 +14,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	discoveryv1client "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways to log in that a kubeconfig may name
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
+	kubepolicies "github.com/weir-lb/weir/internal/kube/policies"
 	"github.com/weir-lb/weir/internal/ops"
 )
 
@@ -82,24 +82,27 @@ func (f *kubectlFlags) config() (config *rest.Config, namespace string, err erro
 	return config, namespace, nil
 }
 
-// clusterReader reads the objects that explain needs from an API server, once.
+// clusterReader reads the objects that explain needs from an API server, once: of what policies refer to just what counts
+// for one answer, as reading every pod of a cluster to explain one service would be a burden.
 type clusterReader struct {
-	core  corev1client.CoreV1Interface
-	slice discoveryv1client.EndpointSlicesGetter
-	kinds discovery.DiscoveryInterface
-	read  atomic.Int64 // objects so far
+	core      client.Reader // of nodes, services and slices
+	policies  client.Reader // of policies and what they refer to
+	kinds     discovery.DiscoveryInterface
+	client    string       // the pod whose requests are asked about, as [NAMESPACE/]NAME; empty: none
+	namespace string       // that the user works in
+	read      atomic.Int64 // objects so far
 }
 
 // newClusterReader makes a reader. It asks the API server nothing.
 func newClusterReader(config *rest.Config) (*clusterReader, error) {
-	core, errCore := corev1client.NewForConfig(config)
-	slices, errSlices := discoveryv1client.NewForConfig(config)
+	core, errCore := client.New(config, client.Options{Mapper: kubefeed.Kinds()})
+	policies, errPolicies := kubepolicies.NewReader(config)
 	resources, errResources := discovery.NewDiscoveryClientForConfig(config)
-	return &clusterReader{core: core, slice: slices, kinds: resources}, errors.Join(errCore, errSlices, errResources)
+	if err := errors.Join(errCore, errPolicies, errResources); err != nil {
+		return nil, fmt.Errorf("make a client of the API server %s: %w", config.Host, err)
+	}
+	return &clusterReader{core: core, policies: policies, kinds: resources}, nil
 }
-
-// pageSize is kubectl's: a page of that many nodes has a few MB.
-const pageSize = 500
 
 // list reads the services of a namespace, or of all when it is empty, and all nodes.
 func (r *clusterReader) list(ctx context.Context, namespace string) (*convert.Objects, error) {
@@ -107,7 +110,7 @@ func (r *clusterReader) list(ctx context.Context, namespace string) (*convert.Ob
 	return objects, together(
 		func() (err error) { objects.Nodes, err = r.nodes(ctx); return err },
 		func() (err error) { objects.Services, err = r.services(ctx, namespace); return err },
-		func() (err error) { objects.Slices, err = r.slices(ctx, namespace, ""); return err },
+		func() (err error) { objects.Slices, err = r.slices(ctx, namespace, nil); return err },
 	)
 }
 
@@ -117,7 +120,8 @@ func (r *clusterReader) one(ctx context.Context, name topology.ServiceName) (*co
 	return objects, together(
 		func() (err error) { objects.Nodes, err = r.nodes(ctx); return err },
 		func() error {
-			svc, err := r.core.Services(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+			svc := new(corev1.Service)
+			err := r.core.Get(ctx, client.ObjectKey(name), svc)
 			if apierrors.IsNotFound(err) {
 				return r.unknown(ctx, name)
 			}
@@ -125,7 +129,7 @@ func (r *clusterReader) one(ctx context.Context, name topology.ServiceName) (*co
 			return request{"get", "services", name.Namespace}.told(err)
 		},
 		func() (err error) {
-			objects.Slices, err = r.slices(ctx, name.Namespace, api.LabelServiceName+"="+name.Name)
+			objects.Slices, err = r.slices(ctx, name.Namespace, client.MatchingLabels{api.LabelServiceName: name.Name})
 			return err
 		},
 	)
@@ -156,60 +160,59 @@ func (r *clusterReader) unknown(ctx context.Context, name topology.ServiceName) 
 }
 
 func (r *clusterReader) nodes(ctx context.Context) ([]*corev1.Node, error) {
-	return pages(ctx, r, request{"list", "nodes", ""}, func(o metav1.ListOptions) ([]corev1.Node, string, error) {
-		list, err := r.core.Nodes().List(ctx, o)
-		if err != nil {
-			return nil, "", err
+	return readAll(ctx, r, query{from: r.core, request: request{"list", "nodes", ""}}, func(l *corev1.NodeList) []corev1.Node {
+		for i := range l.Items {
+			l.Items[i].Status.Images, l.Items[i].ManagedFields = nil, nil // the bulk of a node
 		}
-		for i := range list.Items {
-			list.Items[i].Status.Images, list.Items[i].ManagedFields = nil, nil // the bulk of a node
-		}
-		return list.Items, list.Continue, nil
+		return l.Items
 	})
 }
 
 func (r *clusterReader) services(ctx context.Context, namespace string) ([]*corev1.Service, error) {
-	return pages(ctx, r, request{"list", "services", namespace}, func(o metav1.ListOptions) ([]corev1.Service, string, error) {
-		list, err := r.core.Services(namespace).List(ctx, o)
-		if err != nil {
-			return nil, "", err
-		}
-		return list.Items, list.Continue, nil
-	})
+	q := query{from: r.core, request: request{"list", "services", namespace}}
+	return readAll(ctx, r, q, func(l *corev1.ServiceList) []corev1.Service { return l.Items })
 }
 
-func (r *clusterReader) slices(ctx context.Context, namespace, selector string) ([]*discoveryv1.EndpointSlice, error) {
-	const resource = "endpointslices.discovery.k8s.io"
-	return pages(ctx, r, request{"list", resource, namespace}, func(o metav1.ListOptions) ([]discoveryv1.EndpointSlice, string, error) {
-		o.LabelSelector = selector
-		list, err := r.slice.EndpointSlices(namespace).List(ctx, o)
-		if err != nil {
-			return nil, "", err
-		}
-		return list.Items, list.Continue, nil
-	})
+func (r *clusterReader) slices(ctx context.Context, namespace string, selector client.MatchingLabels) ([]*discoveryv1.EndpointSlice, error) {
+	q := query{from: r.core, request: request{"list", "endpointslices.discovery.k8s.io", namespace}, selector: selector}
+	return readAll(ctx, r, q, func(l *discoveryv1.EndpointSliceList) []discoveryv1.EndpointSlice { return l.Items })
 }
 
-// pages reads a list page by page. One that takes longer than the API server keeps the place is begun again, whole.
-func pages[T any](ctx context.Context, r *clusterReader, q request,
-	page func(metav1.ListOptions) (items []T, next string, err error),
+// query is what readAll reads.
+type query struct {
+	request
+
+	from     client.Reader
+	selector client.MatchingLabels
+}
+
+// pageSize is kubectl's: a page of that many nodes has a few MB.
+const pageSize = 500
+
+// readAll reads a list page by page. One that takes longer than the API server keeps its position is begun again, whole.
+func readAll[L, T any, P interface {
+	*L
+	client.ObjectList
+}](ctx context.Context, r *clusterReader, q query, items func(*L) []T,
 ) ([]*T, error) {
 	var all []*T
-	o := metav1.ListOptions{Limit: pageSize}
+	next := ""
 	for {
-		items, next, err := page(o)
-		if apierrors.IsResourceExpired(err) && o.Continue != "" {
-			all, o = nil, metav1.ListOptions{}
+		list := P(new(L))
+		err := q.from.List(ctx, list, client.InNamespace(q.namespace), q.selector, client.Limit(pageSize), client.Continue(next))
+		if apierrors.IsResourceExpired(err) && next != "" {
+			all, next = nil, ""
 			continue
 		}
 		if err != nil {
 			return nil, q.told(err)
 		}
-		for i := range items {
-			all = append(all, &items[i])
+		page := items((*L)(list))
+		for i := range page {
+			all = append(all, &page[i])
 		}
-		r.read.Add(int64(len(items)))
-		if o.Continue = next; next == "" || ctx.Err() != nil {
+		r.read.Add(int64(len(page)))
+		if next = list.GetContinue(); next == "" || ctx.Err() != nil {
 			return all, ctx.Err()
 		}
 	}

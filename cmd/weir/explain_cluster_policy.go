@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -21,16 +20,6 @@ import (
 	"github.com/weir-lb/weir/internal/kube/convert"
 	kubepolicies "github.com/weir-lb/weir/internal/kube/policies"
 )
-
-// policyReader reads the policies of a cluster, once, and of what they refer to just what counts for one answer: reading
-// every pod of a cluster to explain one service would be a burden.
-type policyReader struct {
-	*clusterReader
-	reader    client.Reader
-	discovery discovery.DiscoveryInterface
-	client    string // the pod whose requests are asked about, as [NAMESPACE/]NAME; empty: none
-	namespace string // of a pod whose name has none; empty: default
-}
 
 // policyObjects are what was read.
 type policyObjects struct {
@@ -44,11 +33,11 @@ func (f *explainFlags) showsPolicies(args []string) bool {
 	return f.preview == "" && (len(args) > 0 || f.client != "" || f.output == "json" || f.output == "yaml")
 }
 
-// policies reads the policies of a cluster.
+// readPolicies reads the policies of a cluster.
 //
 // Errors: the pod that is asked about cannot be read or does not exist, or policies cannot be read and are asked about. Who
 // asks about none, and may not read them, is told that they are left out.
-func (r *policyReader) policies(ctx context.Context) (*policyObjects, error) {
+func (r *clusterReader) readPolicies(ctx context.Context) (*policyObjects, error) {
 	objects := new(policyObjects)
 	list, err := readKind(ctx, r, v1alpha1.Resource+"."+v1alpha1.Group, func(l *v1alpha1.LoadBalancingPolicyList) []v1alpha1.LoadBalancingPolicy {
 		return l.Items
@@ -71,8 +60,8 @@ func (r *policyReader) policies(ctx context.Context) (*policyObjects, error) {
 
 // isServed tells whether the API server has a resource: it refuses a request by its roles before it looks for what was
 // requested. Every user may ask; a server that gives no answer is taken to have it.
-func (r *policyReader) isServed(v schema.GroupVersion, name string) bool {
-	list, err := r.discovery.ServerResourcesForGroupVersion(v.String())
+func (r *clusterReader) isServed(v schema.GroupVersion, name string) bool {
+	list, err := r.kinds.ServerResourcesForGroupVersion(v.String())
 	if err != nil {
 		return !apierrors.IsNotFound(err)
 	}
@@ -80,7 +69,7 @@ func (r *policyReader) isServed(v schema.GroupVersion, name string) bool {
 }
 
 // routes reads the routes of the kinds that policies are about.
-func (r *policyReader) routes(ctx context.Context, o *policyObjects) (err error) {
+func (r *clusterReader) routes(ctx context.Context, o *policyObjects) (err error) {
 	if isAbout(o.Policies, policy.TargetHTTPRoute) {
 		o.HTTPRoutes, err = readKind(ctx, r, "httproutes."+gatewayv1.GroupName, func(l *gatewayv1.HTTPRouteList) []gatewayv1.HTTPRoute { return l.Items })
 		if err = r.optional("httproutes", o, err); err != nil {
@@ -95,7 +84,7 @@ func (r *policyReader) routes(ctx context.Context, o *policyObjects) (err error)
 }
 
 // optional passes over that the cluster does not have a resource, and remembers that the user may not read it.
-func (r *policyReader) optional(resource string, o *policyObjects, err error) error {
+func (r *clusterReader) optional(resource string, o *policyObjects, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -117,7 +106,7 @@ func isAbout(list []*v1alpha1.LoadBalancingPolicy, kind policy.TargetKind) bool 
 }
 
 // clientPod reads the pod that is asked about, and its namespace if a policy selects clients by theirs.
-func (r *policyReader) clientPod(ctx context.Context, o *policyObjects) error {
+func (r *clusterReader) clientPod(ctx context.Context, o *policyObjects) error {
 	if r.client == "" {
 		return nil
 	}
@@ -126,7 +115,7 @@ func (r *policyReader) clientPod(ctx context.Context, o *policyObjects) error {
 		return err
 	}
 	pod := new(corev1.Pod)
-	err = r.reader.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: name.Name}, pod)
+	err = r.policies.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: name.Name}, pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return r.unknownPod(ctx, name)
@@ -143,7 +132,7 @@ func (r *policyReader) clientPod(ctx context.Context, o *policyObjects) error {
 		return nil
 	}
 	namespace := new(corev1.Namespace)
-	if err := r.reader.Get(ctx, client.ObjectKey{Name: name.Namespace}, namespace); err != nil {
+	if err := r.policies.Get(ctx, client.ObjectKey{Name: name.Namespace}, namespace); err != nil {
 		return request{"get", "namespaces", name.Namespace}.told(err)
 	}
 	o.Namespaces = []*corev1.Namespace{namespace}
@@ -151,9 +140,9 @@ func (r *policyReader) clientPod(ctx context.Context, o *policyObjects) error {
 }
 
 // unknownPod names the pods that were most likely meant, as far as the user may list them.
-func (r *policyReader) unknownPod(ctx context.Context, name topology.ServiceName) error {
+func (r *clusterReader) unknownPod(ctx context.Context, name topology.ServiceName) error {
 	var list corev1.PodList
-	err := r.reader.List(ctx, &list, client.InNamespace(name.Namespace), client.Limit(pageSize))
+	err := r.policies.List(ctx, &list, client.InNamespace(name.Namespace), client.Limit(pageSize))
 	if err != nil || len(list.Items) == 0 {
 		return fmt.Errorf("no pod %s in the cluster", name)
 	}
@@ -168,13 +157,9 @@ func (r *policyReader) unknownPod(ctx context.Context, name topology.ServiceName
 func readKind[L, T any, P interface {
 	*L
 	client.ObjectList
-}](ctx context.Context, r *policyReader, resource string, items func(*L) []T,
+}](ctx context.Context, r *clusterReader, resource string, items func(*L) []T,
 ) ([]*T, error) {
-	return pages(ctx, r.clusterReader, request{"list", resource, ""}, func(o metav1.ListOptions) ([]T, string, error) {
-		list := P(new(L))
-		err := r.reader.List(ctx, list, client.Limit(o.Limit), client.Continue(o.Continue))
-		return items((*L)(list)), list.GetContinue(), err
-	})
+	return readAll[L, T, P](ctx, r, query{from: r.policies, request: request{"list", resource, ""}}, items)
 }
 
 // know takes in the policies that were read.

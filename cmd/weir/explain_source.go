@@ -17,7 +17,6 @@ import (
 	"github.com/weir-lb/weir/internal/explain"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
-	kubepolicies "github.com/weir-lb/weir/internal/kube/policies"
 	"github.com/weir-lb/weir/internal/manifest"
 )
 
@@ -58,30 +57,24 @@ func (f *explainFlags) scene(c *cobra.Command, args []string) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := newClusterReader(config)
-	if err != nil {
-		return nil, fmt.Errorf("make a client of the API server %s: %w", config.Host, err)
-	}
-	reader, err := kubepolicies.NewReader(config)
+	reader, err := newClusterReader(config)
 	if err != nil {
 		return nil, err
 	}
-	stop := objects.showProgress(c.ErrOrStderr())
-	defer stop()
-	return f.liveScene(c.Context(), read, &policyReader{
-		clusterReader: objects, reader: reader, discovery: objects.kinds, client: f.client, namespace: namespace,
-	}, args)
+	reader.client, reader.namespace = f.client, namespace
+	defer reader.showProgress(c.ErrOrStderr())()
+	return f.liveScene(c.Context(), read, reader, args)
 }
 
 // liveScene reads the cluster.
-func (f *explainFlags) liveScene(ctx context.Context, read liveOptions, r *policyReader, args []string) (*scene, error) {
+func (f *explainFlags) liveScene(ctx context.Context, read liveOptions, r *clusterReader, args []string) (*scene, error) {
 	var objects *convert.Objects
 	known := new(policyObjects)
 	err := together(
-		func() (err error) { objects, err = f.objects(ctx, r.clusterReader, r.namespace, args); return err },
+		func() (err error) { objects, err = f.objects(ctx, r, args); return err },
 		func() (err error) {
 			if f.showsPolicies(args) {
-				known, err = r.policies(ctx)
+				known, err = r.readPolicies(ctx)
 			}
 			return err
 		},
@@ -95,10 +88,10 @@ func (f *explainFlags) liveScene(ctx context.Context, read liveOptions, r *polic
 }
 
 // objects reads from the cluster what args ask for.
-func (f *explainFlags) objects(ctx context.Context, r *clusterReader, namespace string, args []string) (*convert.Objects, error) {
+func (f *explainFlags) objects(ctx context.Context, r *clusterReader, args []string) (*convert.Objects, error) {
 	switch {
 	case len(args) > 0:
-		name, err := serviceName(args[0], namespace)
+		name, err := serviceName(args[0], r.namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +99,7 @@ func (f *explainFlags) objects(ctx context.Context, r *clusterReader, namespace 
 	case f.all:
 		return r.list(ctx, corev1.NamespaceAll)
 	default:
-		return r.list(ctx, namespace)
+		return r.list(ctx, r.namespace)
 	}
 }
 
