@@ -27,35 +27,3 @@ func ExampleParseSnapshot_error() {
 	fmt.Println(err)
 	// Output: line 2, column 31: bad number of endpoints "": want a whole number from 1 to 10000
 }
-
-func ExampleParseEndpoints() {
-	endpoints, err := topology.ParseEndpoints("a:2 b:1!@n7 v6=-:1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for i := range endpoints {
-		e := &endpoints[i]
-		fmt.Printf("%s zone=%q node=%q ready=%t\n", e.Addr, e.Zone, e.Node, e.IsReady())
-	}
-	// Output:
-	// 10.0.0.1 zone="a" node="" ready=true
-	// 10.0.0.2 zone="a" node="" ready=true
-	// 10.0.0.3 zone="b" node="n7" ready=false
-	// fd00::4 zone="" node="" ready=true
-}
-
-func ExampleParseNodes() {
-	nodes, err := topology.ParseNodes("eu/a:4x2 gone=b:2!")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, n := range nodes {
-		fmt.Println(n)
-	}
-	// Output:
-	// a-1=eu/a:4
-	// a-2=eu/a:4
-	// gone=b:2!
-}

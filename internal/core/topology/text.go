@@ -160,33 +160,13 @@ func (s Snapshot) String() string {
 	if costs := s.Costs.String(); costs != "" {
 		lines = append(lines, "costs "+costs)
 	}
-	if nodes := FormatNodes(s.Nodes); nodes != "" {
+	if nodes := formatNodes(s.Nodes); nodes != "" {
 		lines = append(lines, "nodes "+nodes)
 	}
 	for _, svc := range s.Services {
 		lines = append(lines, svc.format())
 	}
 	return strings.Join(lines, "\n")
-}
-
-// ParseNodes reads a list of nodes, "a:4 b:4x2 c:2", as ParseSnapshot has it after the word nodes. They come sorted by
-// name.
-func ParseNodes(text string) ([]Node, error) {
-	args, err := scanList(text)
-	if err != nil {
-		return nil, err
-	}
-	return parseNodes(args)
-}
-
-// ParseEndpoints reads a list of endpoints, "a:3 b:1!", as ParseSnapshot has it after the word endpoints. They come in
-// the order of Service.Endpoints; where no ports are written an endpoint has one without a name, 80/TCP.
-func ParseEndpoints(text string) ([]Endpoint, error) {
-	args, err := scanList(text)
-	if err != nil {
-		return nil, err
-	}
-	return parseEndpoints(args, targetPorts(defaultPorts(), nil))
 }
 
 // ParseZone reads the name of a zone: a label value of Kubernetes that is not empty.

@@ -235,23 +235,19 @@ func parseEndpointPorts(t token) ([]EndpointPort, error) {
 	if t.text == none {
 		return nil, nil
 	}
-	var ports []EndpointPort
-	for _, part := range t.split("|") {
-		var p EndpointPort
+	ports, err := list(t, "|", func(part token) (p EndpointPort, err error) {
 		number, err := parsePortEnds(part, &p.Name, &p.Protocol, &p.AppProtocol)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			p.Port, err = parsePortNumber(number)
 		}
-		if p.Port, err = parsePortNumber(number); err != nil {
-			return nil, err
-		}
-		ports = append(ports, p)
-	}
+		return p, err
+	})
 	slices.SortFunc(ports, compareEndpointPorts)
-	return ports, nil
+	return ports, err
 }
 
-// FormatEndpoints is the inverse of ParseEndpoints for endpoints in the order of Service.Endpoints.
+// FormatEndpoints gives endpoints, in the order of Service.Endpoints, as ParseSnapshot reads them after the word endpoints;
+// port 80/TCP is not written.
 func FormatEndpoints(endpoints []Endpoint) string {
 	return formatEndpoints(endpoints, targetPorts(defaultPorts(), nil))
 }

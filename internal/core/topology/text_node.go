@@ -153,9 +153,9 @@ func (c MilliCPU) String() string {
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// FormatNodes is the inverse of ParseNodes: runs of equal unnamed nodes by zone, then the named ones by name. The order
+// formatNodes is the inverse of parseNodes: runs of equal unnamed nodes by zone, then the named ones by name. The order
 // of nodes does not matter.
-func FormatNodes(nodes []Node) string {
+func formatNodes(nodes []Node) string {
 	byName := make(map[string]Node, len(nodes))
 	var zones []Zone
 	for _, n := range nodes {

@@ -138,14 +138,17 @@ func scan(text string) ([]statement, error) {
 	return statements, nil
 }
 
-// scanList splits a text into words, wherever its lines end.
-func scanList(text string) ([]token, error) {
-	statements, err := scan(text)
-	var words []token
-	for _, st := range statements {
-		words = append(append(words, st.verb), st.args...)
+// list reads the parts of t between commas or another separator.
+func list[T any](t token, sep string, read func(token) (T, error)) ([]T, error) {
+	var all []T
+	for _, part := range t.split(sep) {
+		one, err := read(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
-	return words, err
+	return all, nil
 }
 
 // words splits t at spaces, tabs and carriage returns.

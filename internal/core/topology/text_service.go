@@ -71,7 +71,7 @@ func (p *serviceParser) field(arg token) error {
 	case "port":
 		p.ports = append(p.ports, value)
 	case "ip":
-		s.ClusterIPs, err = parseAddrs(value)
+		s.ClusterIPs, err = list(value, ",", parseAddr)
 	case "mode":
 		if s.Mode, err = ParseMode(value.text); err != nil {
 			err = value.wrap(err)
@@ -111,18 +111,6 @@ func (p *serviceParser) flag(arg token) error {
 		return arg.errorf("unknown word %q of a service: want exposed, headless, shed or FIELD=VALUE", arg.text)
 	}
 	return nil
-}
-
-func parseAddrs(t token) ([]netip.Addr, error) {
-	var addrs []netip.Addr
-	for _, part := range t.split(",") {
-		addr, err := parseAddr(part)
-		if err != nil {
-			return nil, err
-		}
-		addrs = append(addrs, addr)
-	}
-	return addrs, nil
 }
 
 func parseAddr(t token) (netip.Addr, error) {

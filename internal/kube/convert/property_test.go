@@ -94,7 +94,7 @@ func TestFoundEndpointsAreDistinctInTheTextForm(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	for range 500 {
 		endpoints, _ := convert.Slices(randomSlices(random), nil)
-		if _, err := topology.ParseEndpoints(text(endpoints)); err != nil {
+		if _, err := topology.ParseSnapshot("service web; endpoints " + text(endpoints)); err != nil {
 			t.Fatal(err)
 		}
 	}
