@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os/exec"
 	"time"
 )
 
@@ -19,22 +18,6 @@ func (c *Cluster) Bare(node string) *Proxy {
 	p.relay()
 	p.answerHTTP()
 	return p
-}
-
-// Own makes an address one of the node's own, so that a program there can listen on it.
-func (p *Proxy) Own(address netip.Addr) {
-	p.cluster.tb.Helper()
-	err := p.namespace.Do(func() error {
-		prefix := netip.PrefixFrom(address, address.BitLen()).String()
-		out, err := exec.CommandContext(p.cluster.tb.Context(), "ip", "address", "add", prefix, "dev", "lo").CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("give node %s the address %s: %w: %s", p.Node, prefix, err, out)
-		}
-		return nil
-	})
-	if err != nil {
-		p.cluster.tb.Fatal(err)
-	}
 }
 
 // answerHTTP makes each pod address tell who it is.

@@ -166,9 +166,6 @@ func (c *Cluster) startEtcd() {
 // URL is where the API server listens, also from the namespace of a Proxy.
 func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.apiPort) }
 
-// Folder is where the cluster keeps its files; it is removed after the test.
-func (c *Cluster) Folder() string { return c.folder }
-
 // StartAPIServer starts the API server, at the same place as before, and waits until it is ready. Start has done so.
 func (c *Cluster) StartAPIServer() {
 	c.tb.Helper()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,30 +38,16 @@ func (c *Cluster) Scrape(url, token string) (Samples, error) {
 	return samples, nil
 }
 
-// ManagerMetrics is the metrics page of kube-controller-manager, to be scraped without a token.
-func (c *Cluster) ManagerMetrics() string {
-	return fmt.Sprintf("https://127.0.0.1:%d/metrics", c.managerPort)
-}
-
 // Sum adds the series of a metric that carry all of these labels, each written as label="value".
 func (s Samples) Sum(metric string, labels ...string) float64 {
 	var sum float64
 	for series, value := range s {
 		name, rest, _ := strings.Cut(series, "{")
-		if name == metric && containsAll(rest, labels) {
+		if name == metric && !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(rest, l) }) {
 			sum += value
 		}
 	}
 	return sum
-}
-
-func containsAll(text string, parts []string) bool {
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			return false
-		}
-	}
-	return true
 }
 
 // Fetch reads a page of a program of the test. The token may be empty; a server's certificate is not checked. A status

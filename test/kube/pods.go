@@ -136,12 +136,32 @@ func (a *App) SetReady(name string, ready corev1.ConditionStatus) {
 	if err != nil {
 		a.Cluster.tb.Fatalf("set whether pod %s/%s is ready: %v", a.Namespace, name, err)
 	}
+	a.note(name, ready == corev1.ConditionTrue)
+}
+
+// terminateGrace is how long a pod may take to end, in seconds: longer than any test.
+const terminateGrace = 24 * 3600
+
+// Terminate begins to delete a pod, which goes on for good, as there is no kubelet to say that it has ended. It still
+// serves if it was ready.
+func (a *App) Terminate(name string) {
+	c := a.Cluster
+	c.tb.Helper()
+	err := c.Client.CoreV1().Pods(a.Namespace).Delete(c.tb.Context(), name, *metav1.NewDeleteOptions(terminateGrace))
+	if err != nil {
+		c.tb.Fatalf("begin to delete pod %s/%s: %v", a.Namespace, name, err)
+	}
+	a.note(name, false)
+}
+
+// note remembers whether a pod is ready.
+func (a *App) note(name string, ready bool) { //nolint:revive // what is remembered.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, list := range a.pods {
 		for _, p := range list {
 			if p.name == name {
-				p.ready = ready == corev1.ConditionTrue
+				p.ready = ready
 			}
 		}
 	}

@@ -26,11 +26,33 @@ func (p *Proxy) Programmed(address netip.AddrPort) ([]netip.AddrPort, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, ok := rules.services[address]
-	if _, rejected := rules.rejected[address]; !ok && !rejected {
+	if _, rejected := rules.rejected[address]; !rejected && rules.services[address] == (chain{}) {
 		return nil, fmt.Errorf("the rules of node %s do not know %s", p.Node, address)
 	}
-	found, err := rules.follow(start)
+	return p.endpoints(rules, address)
+}
+
+// ProgrammedAll is Programmed for all TCP ports of cluster IPs that the rules know, of one reading.
+func (p *Proxy) ProgrammedAll() (map[netip.AddrPort][]netip.AddrPort, error) {
+	rules, err := p.rules()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[netip.AddrPort][]netip.AddrPort, len(rules.services)+len(rules.rejected))
+	for address := range rules.rejected {
+		all[address] = nil
+	}
+	for address := range rules.services {
+		if all[address], err = p.endpoints(rules, address); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// endpoints gives what rules have for an address: sorted, each once.
+func (p *Proxy) endpoints(rules *ruleset, address netip.AddrPort) ([]netip.AddrPort, error) {
+	found, err := rules.follow(rules.services[address])
 	if err != nil {
 		return nil, fmt.Errorf("the rules of node %s for %s: %w", p.Node, address, err)
 	}

@@ -132,17 +132,30 @@ func (p *Proxy) configure() {
 		"-4 route add default dev node0", "-6 route add default dev node0",
 		"route add local "+podRange4+" dev lo", "-6 route add local "+podRange6+" dev lo")
 	for _, command := range commands {
-		err := p.namespace.Do(func() error {
-			out, err := exec.CommandContext(c.tb.Context(), "ip", strings.Fields(command)...).CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("ip %s: %w: %s", command, err, out)
-			}
-			return nil
-		})
-		if err != nil {
-			c.tb.Fatal(err)
-		}
+		p.ip(command)
 	}
+}
+
+// ip runs a command of ip on this node.
+func (p *Proxy) ip(command string) {
+	tb := p.cluster.tb
+	tb.Helper()
+	err := p.namespace.Do(func() error {
+		out, err := exec.CommandContext(tb.Context(), "ip", strings.Fields(command)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("ip %s: %w: %s", command, err, out)
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatalf("node %s: %v", p.Node, err)
+	}
+}
+
+// Own makes an address one of the node's own, so that a program there can listen on it.
+func (p *Proxy) Own(address netip.Addr) {
+	p.cluster.tb.Helper()
+	p.ip(fmt.Sprintf("address add %s/%d dev lo", address, address.BitLen()))
 }
 
 // Addresses are those of the node.

@@ -19,8 +19,12 @@ type routes struct {
 	mu     sync.Mutex
 	places map[netip.AddrPort][]string // by cluster IP and port
 
-	tunnels tunnels
+	cut func() // ends the connections that the API server has
 }
+
+// CutRoutes ends the connections that the API server has to webhooks, so that its next call takes the routes as they are
+// now. Without it a connection that stands is used for as long as both ends keep it.
+func (c *Cluster) CutRoutes() { c.routes.cut() }
 
 // Route makes the API server reach a Service's port at one of these addresses, the first that accepts. It replaces the
 // route before; without addresses the port refuses.
@@ -79,8 +83,7 @@ func (c *Cluster) serveRoutes() {
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	serve(c.tb, listener, func(client net.Conn) {
-		defer c.routes.tunnels.hold(client)()
+	c.routes.cut = serve(c.tb, listener, func(client net.Conn) {
 		request, err := http.ReadRequest(bufio.NewReader(client))
 		if err != nil {
 			return

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// serve answers each connection in a goroutine and ends them all, and waits for them, when the test does.
-func serve(tb testing.TB, listener net.Listener, answer func(net.Conn)) {
+// serve answers each connection in a goroutine and ends them all, and waits for them, when the test does. cut ends those that
+// are open.
+func serve(tb testing.TB, listener net.Listener, answer func(net.Conn)) (cut func()) {
 	tb.Helper()
 	var (
 		mu    sync.Mutex
@@ -38,16 +39,22 @@ func serve(tb testing.TB, listener net.Listener, answer func(net.Conn)) {
 			})
 		}
 	})
+	cut = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for conn := range open {
+			_ = conn.Close()
+		}
+	}
 	tb.Cleanup(func() {
 		_ = listener.Close()
 		mu.Lock()
 		ended = true
-		for conn := range open {
-			_ = conn.Close()
-		}
 		mu.Unlock()
+		cut()
 		group.Wait()
 	})
+	return cut
 }
 
 // splice copies both ways until either side is done.
