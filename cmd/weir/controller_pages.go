@@ -7,7 +7,7 @@ import (
 	"github.com/weir-lb/weir/internal/kube/plans"
 )
 
-// controlled is a service as the controller sees it. Its JSON names are promised (docs/guide/controller.md).
+// controlled is a service as the controller sees it. Its JSON names are promised (docs/json.md).
 type controlled struct {
 	Service  string   `json:"service"` // namespace/name
 	Managed  bool     `json:"managed"`

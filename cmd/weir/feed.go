@@ -39,7 +39,7 @@ func newFeed(r reading, first manifest.Result, logger *slog.Logger) *feed {
 		policies: latest.New(first.Policies.Keep(nil, first.Refused)),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_manifest_errors_total",
-			Help: "How often the manifests could not be read and the last good state was kept.",
+			Help: "Failed reads of manifests; the last good state stays.",
 		}),
 	}
 	f.log(&first)

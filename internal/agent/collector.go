@@ -28,24 +28,24 @@ func newStateCollector(a *Agent) *stateCollector {
 	pool := func(name, help string, labels ...string) {
 		declare(name, help, append([]string{"service", "port", "family", "class"}, labels...)...)
 	}
-	pool("weir_pool_state", "1 for the state that the pool is in, 0 for the others.", "state")
-	pool("weir_pool_reason", "1 for the reason of the pool's last change of state.", "reason")
-	pool("weir_pool_share", "Share of requests that goes to a group of endpoints, as decided.",
+	pool("weir_pool_state", "1 for the pool's state, 0 for the others.", "state")
+	pool("weir_pool_reason", "1 for the reason of the last change of state.", "reason")
+	pool("weir_pool_share", "Share of requests that goes to a group: home or spill (the rest of a zone).",
 		"client_zone", "endpoint_zone", "group")
 	pool("weir_pool_slowdown",
-		"Recent latency of a group of endpoints as a multiple of the learned normal; failures count, too.",
+		"Recent latency of a group as a multiple of the baseline, with failures; 0: not known.",
 		"client_zone", "endpoint_zone", "group")
-	pool("weir_spill_ratio", "Share of requests that leaves the home group, as decided.")
-	pool("weir_shed_ratio", "Share of requests that is rejected because no zone can take them.")
-	pool("weir_endpoint_ejections_total", "How often present endpoints were put out of use because they kept failing.")
-	declare("weir_endpoints", "Endpoints by zone and condition, as the cluster has them.",
+	pool("weir_spill_ratio", "Share of requests that leaves the home group.")
+	pool("weir_shed_ratio", "Share of requests that is rejected with 503.")
+	pool("weir_endpoint_ejections_total", "Ejections of endpoints that still exist; falls when one is removed.")
+	declare("weir_endpoints", "Endpoints of the cluster, by zone and condition: ready, terminating (still serving) or unready.",
 		"service", "family", "zone", "condition")
 	declare("weir_plan_overload_ratio",
-		"Expected overload of the most loaded endpoint of a zone; 0.2 is 20 % above its fair part.", "service", "family", "zone")
+		"Highest expected overload of an endpoint in a zone: 0.2 is 20 %, -1 idle.", "service", "family", "zone")
 	declare("weir_plan_in_zone_ratio", "Share of requests that the plan expects to stay in their zone.", "service", "family")
-	declare("weir_plan_reasons", "1 for each reason that the plan gives.", "service", "family", "reason")
-	declare("weir_listeners", "Addresses to listen on, by whether they are open or failing.", "state")
-	declare("weir_problems", "What the agent was asked to serve and cannot, or not as asked.", "reason")
+	declare("weir_plan_reasons", "1 for each reason of the plan, with the codes of weir explain -o json.", "service", "family", "reason")
+	declare("weir_listeners", "Addresses to listen on: open or failing.", "state")
+	declare("weir_problems", "What cannot be served as configured; see /services.", "reason")
 	return c
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Pages gives the agent's read-only pages by pattern, for an admin server to mount. Their JSON names are promised
-// (docs/guide/agent.md).
+// (docs/json.md).
 func (a *Agent) Pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/services":                 a.page(func() any { return a.Status() }),
@@ -56,7 +56,7 @@ func (d *desired) planPage() []explain.Plan {
 	return all
 }
 
-// PoolStatus is a live pool, for people and programs. Its JSON names are promised (docs/guide/agent.md).
+// PoolStatus is a live pool, for people and programs. Its JSON names are promised (docs/json.md).
 type PoolStatus struct {
 	Service    string           `json:"service"` // namespace/name
 	Port       uint16           `json:"port"`

@@ -13,7 +13,7 @@ import (
 // Problem is something that the agent was asked to serve and cannot, or not as asked.
 type Problem = route.Problem
 
-// Status is what an agent serves, for people and programs. Its JSON names are promised (docs/guide/agent.md).
+// Status is what an agent serves, for people and programs. Its JSON names are promised (docs/json.md).
 type Status struct {
 	Node     string          `json:"node"`
 	Zone     topology.Zone   `json:"zone"`

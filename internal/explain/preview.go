@@ -8,7 +8,7 @@ import (
 )
 
 // Preview is what another mode would change for a service in one family. Its JSON names are promised
-// (docs/guide/explain.md).
+// (docs/json.md).
 type Preview struct {
 	Service string        `json:"service"` // namespace/name
 	Family  string        `json:"family"`

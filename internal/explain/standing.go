@@ -28,7 +28,7 @@ const (
 	NoHints    State = "noHints"    // they carry none, and none are planned
 )
 
-// Standing is how a live cluster stands to a plan. Its JSON names are promised (docs/guide/explain.md).
+// Standing is how a live cluster stands to a plan. Its JSON names are promised (docs/json.md).
 type Standing struct {
 	Owner      Owner       `json:"owner"`
 	AskedBy    string      `json:"askedBy,omitempty"` // label, annotation or field; empty: the service asks for nothing

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Plan is one plan as it is shown. Its JSON names are promised (docs/guide/explain.md); ratios are fractions, costs are
+// Plan is one plan as it is shown. Its JSON names are promised (docs/json.md); ratios are fractions, costs are
 // cost units.
 type Plan struct {
 	Service   string          `json:"service"` // namespace/name

@@ -20,13 +20,13 @@ func newMetrics() *metrics {
 	}
 	return &metrics{
 		updates: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_feed_updates_total", Help: "States made of changes that the API server sent.",
+			Name: "weir_feed_updates_total", Help: "States made from the API server's events.",
 		}),
 		services:   gauge("weir_feed_services", "Services of the newest state."),
-		endpoints:  gauge("weir_feed_endpoints", "Endpoints of the newest state, in every condition."),
+		endpoints:  gauge("weir_feed_endpoints", "Endpoints of the newest state, in any condition."),
 		nodes:      gauge("weir_feed_nodes", "Nodes of the newest state."),
-		problems:   gauge("weir_feed_problems", "What is wrong with the objects of the newest state."),
-		lastUpdate: gauge("weir_feed_last_update_timestamp_seconds", "When the newest state was made, in seconds since 1970."),
+		problems:   gauge("weir_feed_problems", "Problems of the objects of the newest state."),
+		lastUpdate: gauge("weir_feed_last_update_timestamp_seconds", "Time of the newest state, in seconds since 1970."),
 	}
 }
 
