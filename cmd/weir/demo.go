@@ -248,9 +248,10 @@ func (p *demoPrinter) finish() error {
 	case len(p.reports) == 0 || p.output == "markdown":
 		return nil
 	case p.output != "table":
-		return printData(p.w, p.output, p.data())
+		return printData(p.w, p.output, demoData{p.board(), p.reports})
 	case len(p.reports) > 1 && p.reports[0].Agreement == nil && p.plays[0].scenario == p.plays[1].scenario:
-		return p.print(demo.Comparison(p.reports, p.painter)...)
+		board := p.board()
+		return board.Print(p.w, score.Style{Colour: p.painter.Colour, Width: terminalWidth(p.w)})
 	default:
 		return nil
 	}
@@ -262,7 +263,8 @@ type demoData struct {
 	Runs []*demo.Report `json:"runs"`
 }
 
-func (p *demoPrinter) data() demoData {
+// board compares the runs as weir simulate does.
+func (p *demoPrinter) board() score.Board {
 	var (
 		results []*sim.Result
 		labels  score.Options
@@ -278,7 +280,7 @@ func (p *demoPrinter) data() demoData {
 	}
 	board := score.Compare(results, labels)
 	board.Notice = "Measured at the clients, on real sockets of one machine."
-	return demoData{board, p.reports}
+	return board
 }
 
 // errDisagree means that what was measured is not what was simulated.

@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/weir-lb/weir/internal/demo"
+	"github.com/weir-lb/weir/internal/sim"
 )
 
 func TestDemoRefusesWhatMakesNoSenseBeforeItStarts(t *testing.T) {
@@ -20,5 +23,30 @@ func TestDemoRefusesWhatMakesNoSenseBeforeItStarts(t *testing.T) {
 				t.Errorf("no word of help: %q", errors.String())
 			}
 		})
+	}
+}
+
+func TestRunsOfTheScriptAreComparedAsSimulationsAre(t *testing.T) {
+	sc, err := demo.Script(demo.ScriptOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	p := demoPrinter{w: &out, output: "table"}
+	for _, name := range []string{"weir", "hazl"} {
+		result := &sim.Result{Scenario: sc.Name, Strategy: name, Seed: 1}
+		p.plays = append(p.plays, demoPlay{scenario: sc})
+		p.reports = append(p.reports, &demo.Report{Strategy: name, Result: result})
+	}
+	if err := p.finish(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"weir", "hazl", "in zone", "Measured at the clients"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "Simulation, not") {
+		t.Errorf("what was measured is called a simulation:\n%s", out.String())
 	}
 }

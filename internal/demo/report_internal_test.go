@@ -216,19 +216,3 @@ func TestEachAttemptCostsWhatItCrosses(t *testing.T) {
 		t.Errorf("the warm-up is counted: %+v", f)
 	}
 }
-
-func TestComparisonHasAColumnForEachStrategy(t *testing.T) {
-	swift := scripted(t, func(g *requestLog) {
-		feed(g, 0, 2000, 0)
-		feed(g, 2000, 4000, 1)
-		feed(g, 4000, 8000, 0)
-	})
-	blind := scripted(t, func(g *requestLog) {
-		feed(g, 0, 2000, 0)
-		feed(g, 2000, 4000, 0, -1)
-		feed(g, 4000, 8000, 0)
-	})
-	swift.title, blind.title = "Swift", "Blind"
-	blind.Phases = blind.Phases[:2] // interrupted
-	golden.Check(t, "comparison.txt", joined(Comparison([]*Report{swift, blind}, grid.Painter{})))
-}

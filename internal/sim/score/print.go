@@ -303,7 +303,7 @@ func (l *layout) foot(mark string) []string {
 		}
 		lines = append(lines, means)
 	}
-	lines = append(lines, notice)
+	lines = append(lines, l.board.Notice)
 	if len(l.style.Notes) > 0 {
 		lines = append(lines, "Assumptions:")
 	}
