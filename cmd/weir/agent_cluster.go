@@ -20,7 +20,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
-	kubepolicies "github.com/weir-lb/weir/internal/kube/policies"
+	"github.com/weir-lb/weir/internal/kube/policyset"
 	"github.com/weir-lb/weir/internal/latest"
 	"github.com/weir-lb/weir/internal/ops"
 )
@@ -33,7 +33,7 @@ type following struct {
 	server   string
 	cache    cache.Cache
 	feed     *kubefeed.Feed
-	policies *kubepolicies.Follower // nil: they are not followed
+	policies *policyset.Follower // nil: they are not followed
 }
 
 // runCluster serves the services of a cluster until the command's context ends.

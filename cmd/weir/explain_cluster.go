@@ -25,7 +25,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
-	kubepolicies "github.com/weir-lb/weir/internal/kube/policies"
+	"github.com/weir-lb/weir/internal/kube/policyset"
 	"github.com/weir-lb/weir/internal/ops"
 )
 
@@ -96,7 +96,7 @@ type clusterReader struct {
 // newClusterReader makes a reader. It asks the API server nothing.
 func newClusterReader(config *rest.Config) (*clusterReader, error) {
 	core, errCore := client.New(config, client.Options{Mapper: kubefeed.Kinds()})
-	policies, errPolicies := kubepolicies.NewReader(config)
+	policies, errPolicies := policyset.NewReader(config)
 	resources, errResources := discovery.NewDiscoveryClientForConfig(config)
 	if err := errors.Join(errCore, errPolicies, errResources); err != nil {
 		return nil, fmt.Errorf("make a client of the API server %s: %w", config.Host, err)

@@ -18,12 +18,12 @@ import (
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
-	kubepolicies "github.com/weir-lb/weir/internal/kube/policies"
+	"github.com/weir-lb/weir/internal/kube/policyset"
 )
 
 // policyObjects are what was read.
 type policyObjects struct {
-	kubepolicies.Objects
+	policyset.Objects
 	isInstalled bool
 	leftOut     []string // what the user may not read, which is left out
 }
@@ -171,7 +171,7 @@ func (s *scene) know(o *policyObjects, nodes []*corev1.Node, args []string) erro
 		return nil
 	}
 	o.Nodes = nodes
-	set, problems := kubepolicies.Assemble(o.Objects)
+	set, problems := policyset.Assemble(o.Objects)
 	s.policies = set
 	about := ""
 	if len(args) > 0 {

@@ -1,4 +1,4 @@
-package policies_test
+package policyset_test
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/kube/apitest"
-	"github.com/weir-lb/weir/internal/kube/policies"
+	"github.com/weir-lb/weir/internal/kube/policyset"
 	"github.com/weir-lb/weir/internal/patience"
 )
 
@@ -50,7 +50,7 @@ func (l *lines) String() string {
 type town struct {
 	*testing.T
 	*apitest.Server
-	*policies.Follower
+	*policyset.Follower
 	log *lines
 }
 
@@ -74,11 +74,11 @@ func (w *town) install(kind string) {
 }
 
 // follow follows the cluster for the length of the test.
-func (w *town) follow(o policies.Options) {
+func (w *town) follow(o policyset.Options) {
 	w.Helper()
 	o.AskAgain, o.Logger = askAgain, slog.New(slog.NewTextHandler(w.log, nil))
 	var err error
-	if w.Follower, err = policies.NewFollower(&rest.Config{Host: w.URL()}, o); err != nil {
+	if w.Follower, err = policyset.NewFollower(&rest.Config{Host: w.URL()}, o); err != nil {
 		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context()))
@@ -116,7 +116,7 @@ func (w *town) waitFor(rules string) {
 	w.Helper()
 	are := func() bool { return w.rules() == rules }
 	patience.Until(w, "the rules are "+rules, are)
-	patience.Stays(w, 4*policies.DefaultDelay, "the rules are "+rules, are)
+	patience.Stays(w, 4*policyset.DefaultDelay, "the rules are "+rules, are)
 }
 
 // said gives the problems, one in a line.
@@ -142,7 +142,7 @@ func named(name, algorithm string) *v1alpha1.LoadBalancingPolicy {
 func TestAPolicyIsFollowedFromItsCreationToItsDeletion(t *testing.T) {
 	w := build(t, v1alpha1.Kind, "HTTPRoute", "GRPCRoute")
 	w.Set(named("first", "Random"))
-	w.follow(policies.Options{})
+	w.follow(policyset.Options{})
 	<-w.Ready()
 	w.waitFor("first=Random")
 	w.Set(named("second", "Maglev"))
@@ -158,7 +158,7 @@ func TestAPolicyIsFollowedFromItsCreationToItsDeletion(t *testing.T) {
 
 func TestKindsThatAreNotInstalledAreFoundWhenTheyAre(t *testing.T) {
 	w := build(t)
-	w.follow(policies.Options{Wait: time.Hour})
+	w.follow(policyset.Options{Wait: time.Hour})
 	<-w.Ready() // at once: what is not there is not waited for
 	if s := w.set(); s == nil || len(s.Rules) != 0 {
 		t.Fatalf("want an empty set, got %v", s)
@@ -178,7 +178,7 @@ func TestKindsThatAreNotInstalledAreFoundWhenTheyAre(t *testing.T) {
 func TestAKindThatIsUninstalledHasNoObjects(t *testing.T) {
 	w := build(t, v1alpha1.Kind)
 	w.Set(named("p", "Random"))
-	w.follow(policies.Options{})
+	w.follow(policyset.Options{})
 	<-w.Ready()
 	w.waitFor("p=Random")
 	w.Uninstall(v1alpha1.Kind)
@@ -194,7 +194,7 @@ func TestAKindThatIsUninstalledHasNoObjects(t *testing.T) {
 func TestAPolicyThatBecomesInvalidKeepsItsLastGoodRules(t *testing.T) {
 	w := build(t, v1alpha1.Kind)
 	w.Set(named("p", "Random"), named("bad", "Fastest"))
-	w.follow(policies.Options{})
+	w.follow(policyset.Options{})
 	<-w.Ready()
 	w.waitFor("p=Random")
 	if text := w.said(); !strings.Contains(text, "LoadBalancingPolicy shop/bad: spec.loadBalancer.type: ") ||
@@ -229,7 +229,7 @@ func TestAPolicyThatBecomesInvalidKeepsItsLastGoodRules(t *testing.T) {
 func TestWhileTheAPIServerIsAwayTheLastSetStays(t *testing.T) {
 	w := build(t, v1alpha1.Kind, "HTTPRoute", "GRPCRoute")
 	w.Set(named("p", "Random"), named("q", "Random"))
-	w.follow(policies.Options{})
+	w.follow(policyset.Options{})
 	<-w.Ready()
 	w.waitFor("p=Random q=Random")
 	w.Go()
@@ -244,7 +244,7 @@ func TestWhileTheAPIServerIsAwayTheLastSetStays(t *testing.T) {
 func TestAnAPIServerThatIsAwayAtTheStartIsNotWaitedForLong(t *testing.T) {
 	w := build(t, v1alpha1.Kind)
 	w.Go()
-	w.follow(policies.Options{Wait: 100 * time.Millisecond, Pods: policies.All})
+	w.follow(policyset.Options{Wait: 100 * time.Millisecond, Pods: policyset.All})
 	<-w.Ready()
 	if got := w.rules(); got != "" {
 		t.Errorf("want no rules, got %q", got)
@@ -263,7 +263,7 @@ spec:
   hashPolicies: [{type: SourceIP}]`)
 	route := read[gatewayv1.HTTPRoute](t, `{metadata: {name: search, namespace: shop}, spec: {rules: [{name: query}, {}]}}`)
 	w.Set(p, route)
-	w.follow(policies.Options{})
+	w.follow(policyset.Options{})
 	<-w.Ready()
 	waitSaid := func(want string) {
 		t.Helper()
@@ -289,16 +289,16 @@ func pod(name, node, ip string, labels map[string]string) *corev1.Pod {
 
 func TestWhatPodsAndNodesAreFollowedIsChosen(t *testing.T) {
 	for name, test := range map[string]struct {
-		options policies.Options
+		options policyset.Options
 		want    string
 	}{
-		"none": {policies.Options{}, "pods  nodes  namespaces "},
+		"none": {policyset.Options{}, "pods  nodes  namespaces "},
 		"own": {
-			policies.Options{Node: "n1", Pods: policies.Own, Nodes: policies.Own},
+			policyset.Options{Node: "n1", Pods: policyset.Own, Nodes: policyset.Own},
 			"pods a@n1[10.0.0.1] nodes n1 namespaces shop",
 		},
 		"all": {
-			policies.Options{Node: "n1", Pods: policies.All, Nodes: policies.All},
+			policyset.Options{Node: "n1", Pods: policyset.All, Nodes: policyset.All},
 			"pods a@n1[10.0.0.1] b@n2[10.0.0.2] nodes n1 n2 namespaces shop",
 		},
 	} {
@@ -334,7 +334,7 @@ func TestPodsAreFollowedThroughTheirLives(t *testing.T) {
 	a := pod("a", "n1", "10.0.0.1", map[string]string{"app": "web"})
 	a.Annotations = map[string]string{"weir.dev/weight": "7", "long": strings.Repeat("x", 300)}
 	w.Set(a, pod("c", "n1", "10.0.0.3", nil))
-	w.follow(policies.Options{Pods: policies.All})
+	w.follow(policyset.Options{Pods: policyset.All})
 	<-w.Ready()
 	if p := w.set().Pod("shop", "a"); p == nil || p.Labels["app"] != "web" || p.Annotations["weir.dev/weight"] != "7" || len(p.Annotations) != 1 {
 		t.Fatalf("got %+v", p)
@@ -357,8 +357,8 @@ func TestPodsAreFollowedThroughTheirLives(t *testing.T) {
 }
 
 func TestOptionsThatContradictEachOtherAreRefused(t *testing.T) {
-	for _, o := range []policies.Options{{Pods: "some"}, {Nodes: "every"}, {Pods: policies.Own}, {Nodes: policies.Own}} {
-		if _, err := policies.NewFollower(&rest.Config{Host: "127.0.0.1"}, o); err == nil {
+	for _, o := range []policyset.Options{{Pods: "some"}, {Nodes: "every"}, {Pods: policyset.Own}, {Nodes: policyset.Own}} {
+		if _, err := policyset.NewFollower(&rest.Config{Host: "127.0.0.1"}, o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
 	}

@@ -1,4 +1,4 @@
-package policies_test
+package policyset_test
 
 import (
 	"testing"

@@ -1,8 +1,7 @@
-package policies
+package policyset
 
 import (
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
 // The bounds of what is kept of one pod's annotations. What is longer is not there for policies: an endpoint is not hashed by
@@ -85,34 +85,13 @@ func (s *sharer) annotations(all map[string]string) policy.Labels {
 
 // pod gives what policies know of a pod; false for one that is finished, whose address may be another's by now.
 func (s *sharer) pod(p *corev1.Pod) (policy.Pod, bool) {
-	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-		return policy.Pod{}, false
+	pod := policies.Pod(p)
+	pod.Namespace, pod.Name, pod.Node = shared(pod.Namespace), strings.Clone(pod.Name), shared(pod.Node)
+	pod.Labels, pod.Annotations = s.labels(p.Labels), s.annotations(p.Annotations)
+	for i := range pod.IPs {
+		pod.IPs[i] = strings.Clone(pod.IPs[i])
 	}
-	return policy.Pod{
-		Namespace: shared(namespaceOf(&p.ObjectMeta)), Name: strings.Clone(p.Name), Node: shared(p.Spec.NodeName),
-		IPs: podIPs(p), Labels: s.labels(p.Labels), Annotations: s.annotations(p.Annotations),
-	}, true
-}
-
-// podIPs gives a pod's own addresses: a host's is that of many. What is no address is passed over.
-func podIPs(p *corev1.Pod) []string {
-	if p.Spec.HostNetwork {
-		return nil
-	}
-	texts := make([]string, 0, len(p.Status.PodIPs)+1)
-	for _, ip := range p.Status.PodIPs {
-		texts = append(texts, ip.IP)
-	}
-	if len(texts) == 0 {
-		texts = append(texts, p.Status.PodIP)
-	}
-	var ips []string
-	for _, text := range texts {
-		if _, err := netip.ParseAddr(text); err == nil {
-			ips = append(ips, strings.Clone(text))
-		}
-	}
-	return ips
+	return pod, !policies.IsFinished(p)
 }
 
 // comparePods orders pods as a policy.Set has them.

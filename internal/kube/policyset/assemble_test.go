@@ -1,4 +1,4 @@
-package policies_test
+package policyset_test
 
 import (
 	"maps"
@@ -11,18 +11,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/policies"
+	"github.com/weir-lb/weir/internal/kube/policyset"
 )
+
+// read decodes an object.
+func read[T any](tb testing.TB, text string) *T {
+	tb.Helper()
+	object := new(T)
+	if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
+		tb.Fatalf("%v in\n%s", err, text)
+	}
+	return object
+}
 
 func TestObjectsAreAssembledToASetThatResolves(t *testing.T) {
 	labelled := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": name}}
 	}
-	set, problems := policies.Assemble(policies.Objects{
+	set, problems := policyset.Assemble(policyset.Objects{
 		Policies: []*v1alpha1.LoadBalancingPolicy{named("b", "Random"), named("bad", "Fastest"), named("a", "Maglev")},
 		HTTPRoutes: []*gatewayv1.HTTPRoute{
 			read[gatewayv1.HTTPRoute](t, `{metadata: {name: r}, spec: {hostnames: ["?"], rules: [{}]}}`),
@@ -68,7 +79,7 @@ func onHost(p *corev1.Pod) *corev1.Pod {
 }
 
 func TestNothingAssemblesToAnEmptySet(t *testing.T) {
-	set, problems := policies.Assemble(policies.Objects{})
+	set, problems := policyset.Assemble(policyset.Objects{})
 	if set == nil || len(set.Rules)+len(set.Routes)+len(set.Pods) != 0 || len(problems) != 0 {
 		t.Errorf("got %+v, %v", set, problems)
 	}
@@ -80,7 +91,7 @@ func TestOfAPodsAnnotationsOnlyShortOnesAreKept(t *testing.T) {
 	for i := range 100 {
 		p.Annotations["a/"+strings.Repeat("n", i+1)] = "1"
 	}
-	set, _ := policies.Assemble(policies.Objects{Pods: []*corev1.Pod{p}})
+	set, _ := policyset.Assemble(policyset.Objects{Pods: []*corev1.Pod{p}})
 	kept := slices.Sorted(maps.Keys(set.Pods[0].Annotations))
 	if len(kept) != 64 || kept[63] != "weir.dev/weight" || slices.Contains(kept, "a/long") {
 		t.Errorf("kept %d, the last %q", len(kept), kept[63])
@@ -92,7 +103,7 @@ func TestAnAddressThatIsNoneIsNotKept(t *testing.T) {
 	p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: "2001:db8::1"})
 	q := pod("b", "n1", "", nil)
 	q.Status.PodIPs, q.Status.PodIP = nil, "10.0.0.9"
-	set, _ := policies.Assemble(policies.Objects{Pods: []*corev1.Pod{p, q}})
+	set, _ := policyset.Assemble(policyset.Objects{Pods: []*corev1.Pod{p, q}})
 	if got, want := directory(set), "pods a@n1[2001:db8::1] b@n1[10.0.0.9] nodes  namespaces "; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -109,45 +120,49 @@ spec:
     zoneKey: topology.kubernetes.io/region
     affinity: [{key: kubernetes.io/hostname}, {key: rack}]`
 	p := read[v1alpha1.LoadBalancingPolicy](t, spec)
-	objects := policies.Objects{
+	objects := policyset.Objects{
 		Policies: []*v1alpha1.LoadBalancingPolicy{p},
 		Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{
 			Name: "n1", Labels: map[string]string{"topology.kubernetes.io/region": "r"},
 		}}},
 		Pods: []*corev1.Pod{pod("a", "n1", "10.0.0.1", map[string]string{"rack": "r1"})},
 	}
-	set, problems := policies.Assemble(objects)
+	set, problems := policyset.Assemble(objects)
 	if len(set.Rules) != 3 {
 		t.Fatalf("the policy is refused: %v", problems)
 	}
 	for name, test := range map[string]struct {
-		options policies.Options
+		options policyset.Options
 		want    string
 	}{
-		"nothing is followed": {policies.Options{}, `spec.clients.podSelector: pods are not followed, so that no client is known by its pod: want --pods=own
+		"nothing is followed": {policyset.Options{}, `spec.clients.podSelector: pods are not followed, so that no client is known by its pod: want --pods=own
 spec.clients.namespaceSelector: pods are not followed, so that no client is known by its pod: want --pods=own
 spec.endpointHashKey: pods of other nodes are not followed, their endpoints are hashed by address: want --pods=all
 spec.locality.zoneKey: the label "topology.kubernetes.io/region" is not known of endpoints on other nodes: want --nodes=all, or --pods=all if pods have it
 spec.locality.affinity[1].key: the label "rack" is not known of endpoints on other nodes: want --nodes=all, or --pods=all if pods have it
 spec.targetRefs: it is about the clients of namespace "shop", and pods are not followed, so that no client is known by its pod: want --pods=own`},
-		"own": {policies.Options{Pods: policies.Own, Nodes: policies.Own}, `spec.endpointHashKey: pods of other nodes are not followed, their endpoints are hashed by address: want --pods=all
+		"own": {policyset.Options{Pods: policyset.Own, Nodes: policyset.Own}, `spec.endpointHashKey: pods of other nodes are not followed, their endpoints are hashed by address: want --pods=all
 spec.locality.zoneKey: the label "topology.kubernetes.io/region" is not known of endpoints on other nodes: want --nodes=all, or --pods=all if pods have it
 spec.locality.affinity[1].key: the label "rack" is not known of endpoints on other nodes: want --nodes=all, or --pods=all if pods have it`},
-		"all nodes": {policies.Options{Pods: policies.Own, Nodes: policies.All}, `spec.endpointHashKey: pods of other nodes are not followed, their endpoints are hashed by address: want --pods=all
+		"all nodes": {policyset.Options{Pods: policyset.Own, Nodes: policyset.All}, `spec.endpointHashKey: pods of other nodes are not followed, their endpoints are hashed by address: want --pods=all
 spec.locality.affinity[1].key: no node has the label "rack", and pods of other nodes are not followed: want --pods=all`},
 		"all pods": {
-			policies.Options{Pods: policies.All, Nodes: policies.Own},
+			policyset.Options{Pods: policyset.All, Nodes: policyset.Own},
 			`spec.locality.zoneKey: no pod has the label "topology.kubernetes.io/region", and other nodes are not followed: want --nodes=all`,
 		},
-		"all": {policies.Options{Pods: policies.All, Nodes: policies.All}, ""},
+		"all": {policyset.Options{Pods: policyset.All, Nodes: policyset.All}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, complaints(policies.Needs(set, test.options))); diff != "" {
+			var needs []string
+			for _, n := range policyset.Needs(set, test.options) {
+				needs = append(needs, n.Text())
+			}
+			if diff := cmp.Diff(test.want, strings.Join(needs, "\n")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := policies.Needs(nil, policies.Options{}); got != nil {
+	if got := policyset.Needs(nil, policyset.Options{}); got != nil {
 		t.Errorf("nothing needs %v", got)
 	}
 }

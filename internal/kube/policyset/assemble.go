@@ -1,8 +1,7 @@
-package policies
+package policyset
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
 // Objects are what a policy.Set is made from, in any order. None of them is changed.
@@ -85,15 +84,15 @@ type document struct {
 }
 
 func policyDocument(p *v1alpha1.LoadBalancingPolicy) *document {
-	rules, problems := Rules(p)
+	rules, problems := policies.Rules(p)
 	return &document{
-		documentKey: documentKey{kindPolicy, namespaceOf(&p.ObjectMeta), p.Name}, created: p.CreationTimestamp.Time,
+		documentKey: documentKey{kindPolicy, cmp.Or(p.Namespace, corev1.NamespaceDefault), p.Name}, created: p.CreationTimestamp.Time,
 		rules: rules, problems: problems,
 	}
 }
 
 func httpRouteDocument(r *gatewayv1.HTTPRoute) *document {
-	route, problems := HTTPRoute(r)
+	route, problems := policies.HTTPRoute(r)
 	return &document{
 		documentKey: documentKey{kindHTTPRoute, route.Namespace, route.Name}, created: route.Created,
 		route: &route, problems: problems,
@@ -101,7 +100,7 @@ func httpRouteDocument(r *gatewayv1.HTTPRoute) *document {
 }
 
 func grpcRouteDocument(r *gatewayv1.GRPCRoute) *document {
-	route, problems := GRPCRoute(r)
+	route, problems := policies.GRPCRoute(r)
 	return &document{
 		documentKey: documentKey{kindGRPCRoute, route.Namespace, route.Name}, created: route.Created,
 		route: &route, problems: problems,
@@ -157,55 +156,9 @@ func (w *world) missing(routes []policy.Route, r *policy.Rule) (convert.Problem,
 	if w.unknown[kind(r.Target.Kind)] {
 		return convert.Problem{}, false
 	}
-	note, ok := MissingRoute(routes, r)
+	note, ok := policies.MissingRoute(routes, r)
 	return convert.Problem{
 		Object: convert.Ref{Kind: string(kindPolicy), Namespace: r.Origin.Namespace, Name: r.Origin.Name},
 		Field:  "spec." + note.Path, Message: note.Message, Source: r.Origin.Source,
 	}, ok
-}
-
-// MissingRoute notes that the route which a rule is about, or the named rule of it, is not among routes; false: it is, or
-// the rule is about no route.
-func MissingRoute(routes []policy.Route, r *policy.Rule) (policy.Note, bool) {
-	t, n := &r.Target, policy.Note{Path: fmt.Sprintf("targetRefs[%d]", r.Origin.Entry), Origin: r.Origin}
-	if t.Kind != policy.TargetHTTPRoute && t.Kind != policy.TargetGRPCRoute {
-		return n, false
-	}
-	var names, sections []string
-	found := false
-	for i := range routes {
-		route := &routes[i]
-		if route.Kind != t.Kind {
-			continue
-		}
-		names = append(names, route.Namespace+"/"+route.Name)
-		if route.Namespace != t.Namespace || route.Name != t.Name {
-			continue
-		}
-		found = true
-		for j := range route.Rules {
-			if route.Rules[j].Name != "" {
-				sections = append(sections, route.Rules[j].Name)
-			}
-		}
-	}
-	switch {
-	case !found:
-		n.Message = fmt.Sprintf("there is no %s %s/%s%s", t.Kind, t.Namespace, t.Name, near(t.Namespace+"/"+t.Name, names))
-		return n, true
-	case t.Section != "" && !slices.Contains(sections, t.Section):
-		n.Path += ".sectionName"
-		n.Message = fmt.Sprintf("%s %s/%s has no rule %q%s", t.Kind, t.Namespace, t.Name, t.Section, near(t.Section, sections))
-		return n, true
-	default:
-		return n, false
-	}
-}
-
-// near names what may have been meant.
-func near(name string, names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return ": did you mean " + strings.Join(topology.Near(name, names), ", ") + "?"
 }
