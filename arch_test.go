@@ -34,7 +34,7 @@ func mayReach() map[string][]string {
 		"internal/core/balance":   {"internal/core/balance", "internal/core/health", "internal/core/overflow", "internal/core/route", "internal/core/topology"},
 		"internal/core/pick":      {"internal/core"},
 		"internal/core/route":     {"internal/core"},
-		"internal/core/policy":    {"api/conf", "internal/core/policy", "internal/core/topology"},
+		"internal/core/policy":    {"api/conf", "internal/core/policy", "internal/core/reason", "internal/core/topology"},
 		"internal/demo":           {"internal/agent", "internal/core", "internal/demo", "internal/grid", "internal/l7", "internal/latest", "internal/sim"},
 		"internal/explain":        {"internal/core", "internal/explain", "internal/grid"},
 		"internal/golden":         {"internal/golden"},

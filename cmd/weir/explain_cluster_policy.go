@@ -16,8 +16,8 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/kube/policyset"
 )
 
@@ -182,7 +182,7 @@ func (s *scene) know(o *policyObjects, nodes []*corev1.Node, args []string) erro
 		about = name.Namespace
 	}
 	for _, p := range problems {
-		if p.Refused && p.Instead == "" {
+		if p.IsRefused() && p.Instead == "" {
 			p.Instead = "nothing of it is followed, unless an agent saw a valid form of it before"
 		}
 		if about == "" || concerns(o, &p, about) {
@@ -193,7 +193,7 @@ func (s *scene) know(o *policyObjects, nodes []*corev1.Node, args []string) erro
 }
 
 // concerns tells whether a problem is one of a policy that may be about the services of a namespace. Routes may be anywhere.
-func concerns(o *policyObjects, p *convert.Problem, namespace string) bool {
+func concerns(o *policyObjects, p *reason.Finding, namespace string) bool {
 	if p.Object.Kind != v1alpha1.Kind || p.Object.Namespace == namespace {
 		return true
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/explain"
 	"github.com/weir-lb/weir/internal/kube/convert"
@@ -26,7 +27,7 @@ type scene struct {
 	live      bool   // it is a cluster's
 	namespace string // that the user asked for; empty: all
 	survey    plan.Survey
-	problems  []convert.Problem
+	problems  []reason.Finding
 	holder    string      // who holds the objects, as in "the manifests hold"
 	policies  *policy.Set // nil: there are none
 	leftOut   []string    // what the answer lacks, because the user may not read it
@@ -227,7 +228,7 @@ func (r liveOptions) scene(objects *convert.Objects) *scene {
 		if record.Service == nil { // an alias is nothing to warn of: nobody wrote it for weir
 			continue
 		}
-		var problems []convert.Problem
+		var problems []reason.Finding
 		record.Service.Endpoints, problems = convert.Slices(record.Slices, zones)
 		record.Problems = append(record.Problems, problems...)
 		services = append(services, record.Service)

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/manifest"
 	"github.com/weir-lb/weir/internal/mesh"
 )
@@ -95,56 +94,35 @@ func (f *policyCheckFlags) run(c *cobra.Command, args []string) error {
 
 // policyReport is what a check found.
 type policyReport struct {
-	Documents int             `json:"documents"` // that were understood as policies, refused ones included
-	Refused   int             `json:"refused"`   // findings that keep a document or file from counting
-	Warnings  int             `json:"warnings"`
-	Findings  []policyFinding `json:"findings"` // by file, in the order given, and line
+	Documents int              `json:"documents"` // that were understood as policies, refused ones included
+	Refused   int              `json:"refused"`   // findings that keep a document or file from counting
+	Warnings  int              `json:"warnings"`
+	Findings  []reason.Finding `json:"findings"` // by file, in the order given, and line
 }
-
-// policyFinding is one line of a report.
-type policyFinding struct {
-	File     string `json:"file"`
-	Line     int    `json:"line,omitempty"`     // 0: not known
-	Document string `json:"document,omitempty"` // kind and name; empty: the file is broken
-	Field    string `json:"field,omitempty"`
-	Severity string `json:"severity"`
-	Message  string `json:"message"`
-}
-
-// The severities of findings.
-const (
-	severityRefused = "refused"
-	severityWarning = "warning"
-)
 
 // newPolicyReport gathers what is wrong with policies, and the places where files are broken. Other errors are given back.
 func newPolicyReport(r *manifest.Result, broken error) (*policyReport, error) {
-	report := &policyReport{Findings: []policyFinding{}}
+	report := &policyReport{Findings: []reason.Finding{}}
 	for _, err := range leaves(broken) {
-		place, ok := errors.AsType[*manifest.FileError](err)
+		place, ok := errors.AsType[*reason.Finding](err)
 		if !ok {
 			return nil, err
 		}
-		report.add(policyFinding{
-			File: place.File, Line: place.Line, Field: place.Field, Severity: severityRefused, Message: place.Err.Error(),
-		})
+		report.add(*place)
 	}
-	documents := make(map[convert.Ref]bool)
-	note := func(o policy.Origin) {
-		documents[convert.Ref{Kind: string(o.Dialect), Namespace: o.Namespace, Name: o.Name}] = true
-	}
+	documents := make(map[reason.Object]bool)
 	if r.Policies != nil {
 		for i := range r.Policies.Rules {
-			note(r.Policies.Rules[i].Origin)
+			documents[r.Policies.Rules[i].Origin.Object()] = true
 		}
 	}
 	for _, o := range r.Refused {
-		note(o)
+		documents[o.Object()] = true
 	}
 	report.Documents = len(documents)
 	for _, p := range r.Problems {
 		if isPolicyKind(p.Object.Kind) {
-			report.add(findingOf(p))
+			report.add(p)
 		}
 	}
 	report.sort()
@@ -178,24 +156,8 @@ func isPolicyKind(kind string) bool {
 	}
 }
 
-func findingOf(p convert.Problem) policyFinding {
-	f := policyFinding{
-		File: p.Source, Document: strings.TrimSpace(p.Object.String()), Field: p.Field,
-		Severity: severityWarning, Message: p.Message,
-	}
-	if p.Refused {
-		f.Severity = severityRefused
-	}
-	if i := strings.LastIndexByte(p.Source, ':'); i >= 0 {
-		if line, err := strconv.Atoi(p.Source[i+1:]); err == nil {
-			f.File, f.Line = p.Source[:i], line
-		}
-	}
-	return f
-}
-
-func (r *policyReport) add(f policyFinding) {
-	if f.Severity == severityRefused {
+func (r *policyReport) add(f reason.Finding) {
+	if f.IsRefused() {
 		r.Refused++
 	} else {
 		r.Warnings++
@@ -211,7 +173,7 @@ func (r *policyReport) sort() {
 			order[f.File] = len(order)
 		}
 	}
-	slices.SortStableFunc(r.Findings, func(a, b policyFinding) int {
+	slices.SortStableFunc(r.Findings, func(a, b reason.Finding) int {
 		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line))
 	})
 }
@@ -219,7 +181,7 @@ func (r *policyReport) sort() {
 // print writes a line for each finding, and one for all.
 func (r *policyReport) print(w io.Writer) error {
 	for _, f := range r.Findings {
-		if _, err := fmt.Fprintln(w, f); err != nil {
+		if _, err := fmt.Fprintln(w, findingLine(f)); err != nil {
 			return err
 		}
 	}
@@ -235,20 +197,13 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// String gives "file:line: field: message".
-func (f policyFinding) String() string {
-	text := f.File
-	if f.Line > 0 {
-		text += ":" + strconv.Itoa(f.Line)
+// findingLine gives "file:line: field: message", which editors find the place by.
+func findingLine(f reason.Finding) string {
+	f.Field, f.Object, f.Instead = cmp.Or(f.Field, strings.TrimSpace(f.Object.String())), reason.Object{}, ""
+	if f.IsRefused() {
+		return f.String()
 	}
-	if at := cmp.Or(f.Field, f.Document); at != "" {
-		text += ": " + at
-	}
-	text += ": " + f.Message
-	if f.Severity == severityWarning {
-		text += " (warning)"
-	}
-	return text
+	return f.String() + " (warning)"
 }
 
 // verdict is an error if something is refused.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/policies"
 	"github.com/weir-lb/weir/internal/manifest"
 )
@@ -84,12 +84,10 @@ func (f *policyConvertFlags) run(c *cobra.Command, args []string) error {
 	objects, more := convertRules(rules)
 	refused := 0
 	for _, p := range append(problems, more...) {
-		word := "warning"
-		if p.Refused {
-			word = "refused"
+		if p.IsRefused() {
 			refused++
 		}
-		c.PrintErrln(word + ": " + p.String())
+		c.PrintErrln(p.Severity.String() + ": " + p.String())
 	}
 	if err := printObjects(c.OutOrStdout(), f.output, objects); err != nil {
 		return err
@@ -101,7 +99,7 @@ func (f *policyConvertFlags) run(c *cobra.Command, args []string) error {
 }
 
 // meshRules picks what the documents of a mesh say, and what is wrong with them.
-func meshRules(r *manifest.Result) (rules []policy.Rule, problems []convert.Problem) {
+func meshRules(r *manifest.Result) (rules []policy.Rule, problems []reason.Finding) {
 	for _, rule := range r.Policies.Rules {
 		if rule.Origin.Dialect.IsMesh() {
 			rules = append(rules, rule)
@@ -116,7 +114,7 @@ func meshRules(r *manifest.Result) (rules []policy.Rule, problems []convert.Prob
 }
 
 // convertRules makes objects of rules, but for those that an API server would not take.
-func convertRules(rules []policy.Rule) (objects []*v1alpha1.LoadBalancingPolicy, problems []convert.Problem) {
+func convertRules(rules []policy.Rule) (objects []*v1alpha1.LoadBalancingPolicy, problems []reason.Finding) {
 	for i := range rules {
 		problems = append(problems, differences(&rules[i])...)
 	}
@@ -126,7 +124,7 @@ func convertRules(rules []policy.Rule) (objects []*v1alpha1.LoadBalancingPolicy,
 		isRefused := false
 		_, found := policies.Rules(d)
 		for _, p := range found {
-			if p.Refused {
+			if p.IsRefused() {
 				p.Instead = "the policy is not printed"
 				problems, isRefused = append(problems, p), true
 			}
@@ -139,15 +137,13 @@ func convertRules(rules []policy.Rule) (objects []*v1alpha1.LoadBalancingPolicy,
 }
 
 // differences tells what a rule means as a mesh's and not as an object's.
-func differences(r *policy.Rule) []convert.Problem {
+func differences(r *policy.Rule) []reason.Finding {
 	if r.Conf.LoadBalancer != nil || r.Target.Kind == policy.TargetHTTPRoute {
 		return nil
 	}
-	return []convert.Problem{{
-		Object: convert.Ref{Kind: string(r.Origin.Dialect), Name: r.Origin.Name}, Source: r.Origin.Source,
-		Message: "names no loadBalancer: in a document of a mesh that means RoundRobin where nobody names another, " +
-			"and in an object what the agent's --algorithm says",
-	}}
+	return []reason.Finding{r.Origin.Finding("", reason.Differs,
+		"names no loadBalancer: in a document of a mesh that means RoundRobin where no policy names another, "+
+			"and in an object what the agent's --algorithm says")}
 }
 
 // printObjects writes objects one after the other as YAML, or as one object or List of JSON.

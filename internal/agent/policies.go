@@ -43,7 +43,7 @@ func (r *reading) policyPage(rules []policy.Rule) PoliciesStatus {
 		ports := append([]string{}, serving[rule.Origin]...)
 		slices.Sort(ports)
 		page.Policies = append(page.Policies, PolicyStatus{
-			Policy: explain.PolicyName(&rule.Origin), Source: rule.Origin.Source, Target: route.TargetName(&rule.Target),
+			Policy: explain.PolicyName(rule.Origin.Object(), rule.Origin.Entry), Source: rule.Origin.Source.String(), Target: route.TargetName(&rule.Target),
 			Serving: slices.Compact(ports),
 		})
 	}

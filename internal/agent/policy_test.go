@@ -25,7 +25,7 @@ import (
 // ruleFor is a policy for shop/web.
 func ruleFor(name string, conf policy.Conf) policy.Rule {
 	return policy.Rule{
-		Origin: policy.Origin{Dialect: policy.DialectCRD, Namespace: "shop", Name: name, Source: name + ".yaml:1"},
+		Origin: policy.Origin{Dialect: policy.DialectCRD, Namespace: "shop", Name: name, Source: reason.Position{File: name + ".yaml", Line: 1}},
 		Target: policy.Target{Kind: policy.TargetService, Namespace: "shop", Name: "web"},
 		Conf:   conf,
 	}

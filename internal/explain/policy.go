@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/grid"
 )
@@ -45,17 +46,12 @@ type Note struct {
 	Source  string `json:"source,omitempty"`
 }
 
-// PolicyName names the document, and which of its destinations, for people.
-func PolicyName(o *policy.Origin) string {
-	name := string(o.Dialect) + " "
-	if o.Namespace != "" {
-		name += o.Namespace + "/"
+// PolicyName names a policy document, and which of a mesh document's destinations, for people.
+func PolicyName(document reason.Object, entry int) string {
+	if policy.Dialect(document.Kind).IsMesh() {
+		return document.String() + " to[" + strconv.Itoa(entry) + "]"
 	}
-	name += o.Name
-	if o.Dialect.IsMesh() {
-		name += " to[" + strconv.Itoa(o.Entry) + "]"
-	}
-	return name
+	return document.String()
 }
 
 // Fields shows the fields that policies have set.
@@ -63,7 +59,7 @@ func Fields(s *policy.Settings) []Field {
 	fields := make([]Field, 0, len(s.Fields))
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		fields = append(fields, Field{Path: f.Path, Value: f.Value, Policy: PolicyName(&f.Origin), Source: f.Origin.Source})
+		fields = append(fields, Field{Path: f.Path, Value: f.Value, Policy: PolicyName(f.Origin.Object(), f.Origin.Entry), Source: f.Origin.Source.String()})
 	}
 	return fields
 }
@@ -84,7 +80,7 @@ func routeFields(s *policy.Settings) []Field {
 		}
 		fields = append(fields, Field{
 			Path: "hashPolicies", Value: cmp.Or(strings.Join(texts, ", "), "none"), Route: r.Route,
-			Policy: PolicyName(r.Origin), Source: r.Origin.Source,
+			Policy: PolicyName(r.Origin.Object(), r.Origin.Entry), Source: r.Origin.Source.String(),
 		})
 	}
 	return fields
@@ -95,7 +91,7 @@ func Notes(s *policy.Settings) []Note {
 	notes := make([]Note, 0, len(s.Notes))
 	for i := range s.Notes {
 		n := &s.Notes[i]
-		notes = append(notes, Note{n.Path, n.Message, PolicyName(&n.Origin), n.Origin.Source})
+		notes = append(notes, Note{n.Field, n.Message, PolicyName(n.Object, n.Entry), n.Position.String()})
 	}
 	return notes
 }

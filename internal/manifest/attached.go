@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
@@ -30,7 +30,7 @@ func (r *reader) attached(d document, k kind) error {
 	value := new(v1alpha1.LoadBalancingPolicy)
 	name := d.name() // before decode, which may leave of the document no more than its mistake
 	unknown, err := r.decode(d, value)
-	mistake, isMistake := errors.AsType[*FileError](err)
+	mistake, isMistake := errors.AsType[*reason.Finding](err)
 	switch {
 	case isMistake && mistake.Field != "":
 		value = &v1alpha1.LoadBalancingPolicy{ObjectMeta: name}
@@ -46,16 +46,17 @@ func (r *reader) attached(d document, k kind) error {
 	}
 	first := len(r.problems)
 	if isMistake {
-		r.problems = append(r.problems, convert.Problem{
-			Object: ref, Field: mistake.Field, Message: mistake.Err.Error(), Refused: true, Source: position(mistake.File, mistake.Line),
-		})
+		mistake.Object, mistake.Reason = ref, reason.Invalid
+		r.problems = append(r.problems, *mistake)
 	}
 	for _, field := range unknown {
-		r.report(convert.Problem{Object: ref, Field: field, Message: "unknown field", Refused: true})
+		r.report(reason.Finding{
+			Object: ref, Field: field, Severity: reason.Refused, Reason: reason.Unknown, Message: "unknown field",
+		})
 	}
 	var rules []policy.Rule
 	if !isMistake {
-		var problems []convert.Problem
+		var problems []reason.Finding
 		rules, problems = policies.Rules(value)
 		for _, p := range problems {
 			r.report(p)
@@ -66,14 +67,14 @@ func (r *reader) attached(d document, k kind) error {
 }
 
 // follow adds the rules of a policy, or notes that it is refused for one of these problems.
-func (r *reader) follow(d document, p *v1alpha1.LoadBalancingPolicy, rules []policy.Rule, problems []convert.Problem) {
-	source, isRefused := position(d.file, d.root.Line), false
+func (r *reader) follow(d document, p *v1alpha1.LoadBalancingPolicy, rules []policy.Rule, problems []reason.Finding) {
+	source := d.position("")
 	for i := range problems {
-		if problems[i].Refused {
-			isRefused, problems[i].Instead = true, policyLeftOut
+		if problems[i].IsRefused() {
+			problems[i].Instead = policyLeftOut
 		}
 	}
-	if isRefused {
+	if reason.AnyRefused(problems) {
 		r.refused = append(r.refused, policy.Origin{
 			Dialect: policy.DialectCRD, Namespace: p.Namespace, Name: p.Name, Created: p.CreationTimestamp.Time, Source: source,
 		})

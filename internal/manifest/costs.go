@@ -1,12 +1,12 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -19,7 +19,7 @@ import (
 //	- {from: zone-a, to: zone-b, cost: 3}
 //
 // What is missing has its default. Errors: a key that is not known or occurs twice, a cost that is no finite number of
-// at least 0 and a pair that occurs twice are each a *FileError with line and field.
+// at least 0 and a pair that occurs twice are each a *reason.Finding with line and field.
 func ReadCosts(path string) (topology.Costs, error) {
 	f, err := loadFile(path, nil, defaultMaxBytes)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadCosts(path string) (topology.Costs, error) {
 		return topology.Costs{}, err
 	}
 	if len(documents) != 1 {
-		return topology.Costs{}, &FileError{File: f.name, Err: fmt.Errorf("want one document, got %d", len(documents))}
+		return topology.Costs{}, broken(reason.Position{File: f.name}, "", "want one document, got %d", len(documents))
 	}
 	t := costTable{document: documents[0], costs: topology.DefaultCosts()}
 	if err := t.each("", t.root, t.entry); err != nil {
@@ -50,7 +50,7 @@ type costTable struct {
 // each calls do for every key of a mapping, with the path of its value.
 func (t *costTable) each(path string, node *yaml.Node, do func(path, key string, value *yaml.Node) error) error {
 	if node = resolve(node); node.Kind != yaml.MappingNode {
-		return t.errorAt(path, errors.New("want a mapping"))
+		return t.errorAt(path, "want a mapping")
 	}
 	seen := make(map[string]bool)
 	prefix := path
@@ -60,10 +60,7 @@ func (t *costTable) each(path string, node *yaml.Node, do func(path, key string,
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key := node.Content[i].Value
 		if seen[key] {
-			return &FileError{
-				File: t.file, Line: node.Content[i].Line, Field: prefix + key,
-				Err: errors.New("the key is there already: remove one"),
-			}
+			return broken(t.positionOf(node.Content[i]), prefix+key, "the key is there already: remove one")
 		}
 		seen[key] = true
 		if err := do(prefix+key, key, resolve(node.Content[i+1])); err != nil {
@@ -84,7 +81,7 @@ func (t *costTable) entry(path, key string, value *yaml.Node) (err error) {
 	case "pairs":
 		return t.pairs(path, value)
 	default:
-		return t.errorAt(path, errors.New("unknown key: want sameRegion, otherRegion, otherCluster or pairs"))
+		return t.errorAt(path, "unknown key: want sameRegion, otherRegion, otherCluster or pairs")
 	}
 	return err
 }
@@ -93,14 +90,14 @@ func (t *costTable) cost(path string, value *yaml.Node) (topology.Cost, error) {
 	var cost float64
 	isNumber := value.ShortTag() == "!!int" || value.ShortTag() == "!!float"
 	if !isNumber || value.Decode(&cost) != nil || !(cost >= 0) || math.IsInf(cost, 0) {
-		return 0, t.errorAt(path, fmt.Errorf("want a finite number of at least 0, got %q", value.Value))
+		return 0, t.errorAt(path, "want a finite number of at least 0, got %q", value.Value)
 	}
 	return topology.Cost(cost), nil
 }
 
 func (t *costTable) pairs(path string, list *yaml.Node) error {
 	if list.Kind != yaml.SequenceNode {
-		return t.errorAt(path, errors.New("want a list of {from: ZONE, to: ZONE, cost: NUMBER}"))
+		return t.errorAt(path, "want a list of {from: ZONE, to: ZONE, cost: NUMBER}")
 	}
 	for i, item := range list.Content {
 		if err := t.pair(fmt.Sprintf("%s[%d]", path, i), item); err != nil {
@@ -122,7 +119,7 @@ func (t *costTable) pair(path string, item *yaml.Node) error {
 		case "cost":
 			cost, err = t.cost(path, value)
 		default:
-			err = t.errorAt(path, errors.New("unknown key: want from, to or cost"))
+			err = t.errorAt(path, "unknown key: want from, to or cost")
 		}
 		return err
 	})
@@ -130,10 +127,10 @@ func (t *costTable) pair(path string, item *yaml.Node) error {
 		return err
 	}
 	if pair.From == "" || pair.To == "" || cost < 0 {
-		return t.errorAt(path, errors.New("incomplete: a pair has from, to and cost"))
+		return t.errorAt(path, "incomplete: a pair has from, to and cost")
 	}
 	if _, ok := t.costs.Pairs[pair]; ok {
-		return t.errorAt(path, fmt.Errorf("the pair from %s to %s is there already: remove one", pair.From, pair.To))
+		return t.errorAt(path, "the pair from %s to %s is there already: remove one", pair.From, pair.To)
 	}
 	if t.costs.Pairs == nil {
 		t.costs.Pairs = make(map[topology.ZonePair]topology.Cost)
@@ -145,7 +142,7 @@ func (t *costTable) pair(path string, item *yaml.Node) error {
 func (t *costTable) zone(path string, value *yaml.Node) (topology.Zone, error) {
 	z, err := topology.ParseZone(value.Value)
 	if err != nil {
-		return "", t.errorAt(path, err)
+		return "", t.errorAt(path, "%s", err)
 	}
 	return z, nil
 }

@@ -3,8 +3,6 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -25,19 +23,19 @@ type encoder struct {
 	repeated int // bytes written from within aliases
 }
 
-func (e *encoder) errorAt(node *yaml.Node, err error) error {
-	return &FileError{File: e.file, Line: node.Line, Err: err}
+func (e *encoder) errorAt(node *yaml.Node, format string, args ...any) error {
+	return broken(document{file: e.file}.positionOf(node), "", format, args...)
 }
 
 func (e *encoder) value(node *yaml.Node) error {
 	if e.depth++; e.depth > maxDepth {
-		return e.errorAt(node, fmt.Errorf("nested deeper than %d", maxDepth))
+		return e.errorAt(node, "nested deeper than %d", maxDepth)
 	}
 	defer func() { e.depth-- }()
 	if e.aliases > 0 {
 		// Sixteen stands for the punctuation and the memory that every node takes.
 		if e.repeated += len(node.Value) + 16; e.repeated > maxRepeated {
-			return e.errorAt(node, errors.New("aliases repeat too much: write the object out"))
+			return e.errorAt(node, "aliases repeat too much: write the object out")
 		}
 	}
 	switch node.Kind {
@@ -75,10 +73,10 @@ func (e *encoder) mapping(node *yaml.Node) error {
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
-			return e.errorAt(key, errors.New("a key is no plain text"))
+			return e.errorAt(key, "a key is no plain text")
 		}
 		if written[key.Value] {
-			return e.errorAt(key, fmt.Errorf("key %q is there already: remove one", key.Value))
+			return e.errorAt(key, "key %q is there already: remove one", key.Value)
 		}
 		if err := e.pair(key, value, written); err != nil {
 			return err
@@ -112,12 +110,12 @@ func (e *encoder) pair(key, value *yaml.Node, written map[string]bool) error {
 // merge writes those pairs of a mapping, or of several, whose keys are not written yet.
 func (e *encoder) merge(node *yaml.Node, written map[string]bool) error {
 	if e.depth++; e.depth > maxDepth {
-		return e.errorAt(node, fmt.Errorf("nested deeper than %d", maxDepth))
+		return e.errorAt(node, "nested deeper than %d", maxDepth)
 	}
 	e.aliases++
 	defer func() { e.depth, e.aliases = e.depth-1, e.aliases-1 }()
 	if e.repeated += 16; e.repeated > maxRepeated {
-		return e.errorAt(node, errors.New("merge keys repeat too much: write the object out"))
+		return e.errorAt(node, "merge keys repeat too much: write the object out")
 	}
 	switch node.Kind {
 	case yaml.AliasNode:
@@ -132,7 +130,7 @@ func (e *encoder) merge(node *yaml.Node, written map[string]bool) error {
 	case yaml.MappingNode:
 		return e.mergePairs(node, written)
 	default:
-		return e.errorAt(node, errors.New("a merge key wants a mapping"))
+		return e.errorAt(node, "a merge key wants a mapping")
 	}
 }
 
@@ -144,7 +142,7 @@ func (e *encoder) mergePairs(node *yaml.Node, written map[string]bool) error {
 		case isMerge(key):
 			err = e.merge(value, written)
 		case key.Kind != yaml.ScalarNode:
-			err = e.errorAt(key, errors.New("a key is no plain text"))
+			err = e.errorAt(key, "a key is no plain text")
 		case !written[key.Value]:
 			err = e.pair(key, value, written)
 		}
@@ -164,7 +162,7 @@ func (e *encoder) scalar(node *yaml.Node) error {
 	case "!!bool":
 		var b bool
 		if err := node.Decode(&b); err != nil {
-			return e.errorAt(node, fmt.Errorf("%q is not true or false", node.Value))
+			return e.errorAt(node, "%q is not true or false", node.Value)
 		}
 		e.out.WriteString(strconv.FormatBool(b))
 		return nil
@@ -187,7 +185,7 @@ func (e *encoder) number(node *yaml.Node) error {
 	}
 	var f float64
 	if err := node.Decode(&f); err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return e.errorAt(node, fmt.Errorf("%q is no finite number", node.Value))
+		return e.errorAt(node, "%q is no finite number", node.Value)
 	}
 	e.out.WriteString(strconv.FormatFloat(f, 'g', -1, 64))
 	return nil

@@ -5,45 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/core/reason"
 )
 
-// FileError is a place where a file is broken.
-type FileError struct {
-	File  string
-	Line  int    // from 1; 0: not known
-	Field string // path within the object, as in spec.ports[0].port; empty: the text itself is broken
-	Err   error
-}
-
-// Error gives "file:line: field: what is wrong".
-func (e *FileError) Error() string {
-	text := position(e.File, e.Line) + ": "
-	if e.Field != "" {
-		text += e.Field + ": "
+// broken is the error that a file cannot be read.
+func broken(at reason.Position, field, format string, args ...any) error {
+	return &reason.Finding{
+		Position: at, Field: field, Severity: reason.Refused, Reason: reason.Unreadable, Message: fmt.Sprintf(format, args...),
 	}
-	return text + e.Err.Error()
-}
-
-// Unwrap gives the cause.
-func (e *FileError) Unwrap() error { return e.Err }
-
-// position gives "file:line".
-func position(file string, line int) string {
-	if line == 0 {
-		return file
-	}
-	return file + ":" + strconv.Itoa(line)
 }
 
 // typeError says what a field wants and has, in the words of a manifest rather than in those of Go.
-func typeError(err error) error {
+func typeError(err error) string {
 	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
-		return err
+		return err.Error()
 	}
-	return fmt.Errorf("want %s, got %s", wanted(mismatch.Type), gotten(mismatch.Value))
+	return fmt.Sprintf("want %s, got %s", wanted(mismatch.Type), gotten(mismatch.Value))
 }
 
 func wanted(t reflect.Type) string {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/core/reason"
 )
 
 // file is one loaded file.
@@ -32,8 +34,8 @@ func load(s Source, maxBytes int64) ([]file, error) {
 		for _, name := range names {
 			f, err := loadFile(name, s.Stdin, left)
 			if errors.Is(err, errTooLarge) {
-				return nil, &FileError{File: f.name, Err: fmt.Errorf("with it the manifests exceed %d bytes: "+
-					"leave out kinds that weir does not read, or raise the limit", maxBytes)}
+				return nil, broken(reason.Position{File: f.name}, "", "with it the manifests exceed %d bytes: "+
+					"leave out kinds that weir does not read, or raise the limit", maxBytes)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("read manifest: %w", err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-lb/weir/internal/core/reason"
 )
 
 // at gives the value of a key in a mapping; nil when there is none.
@@ -29,10 +31,17 @@ func resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// lineOf finds the line of a path like spec.ports[0].port or metadata.labels[weir.dev/distribution], or of the deepest
-// part of it that is there.
-func lineOf(root *yaml.Node, path string) int {
-	node, line := root, root.Line
+// position gives where a field stands.
+func (d document) position(field string) reason.Position { return d.positionOf(find(d.root, field)) }
+
+func (d document) positionOf(node *yaml.Node) reason.Position {
+	return reason.Position{File: d.file, Line: node.Line, Column: node.Column}
+}
+
+// find gives the node at a path like spec.ports[0].port or metadata.labels[weir.dev/distribution], or at the deepest part of
+// it that is there: its key, which is where a person looks for it, or itself in a list.
+func find(root *yaml.Node, path string) *yaml.Node {
+	node, found := root, root
 	for path != "" {
 		var step string
 		step, path = cutStep(path)
@@ -43,21 +52,21 @@ func lineOf(root *yaml.Node, path string) int {
 			}
 		}
 		if next == nil {
-			return line
+			return found
 		}
-		node, line = next, keyLine(node, next)
+		node, found = next, keyOf(node, next)
 	}
-	return line
+	return found
 }
 
-// keyLine gives the line of the key of value, which is where a person looks for it; of value itself in a list.
-func keyLine(node, value *yaml.Node) int {
+// keyOf gives the key of a value in a mapping, else the value.
+func keyOf(node, value *yaml.Node) *yaml.Node {
 	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
 		if node.Content[i+1] == value && node.Content[i].Line > 0 {
-			return node.Content[i].Line
+			return node.Content[i]
 		}
 	}
-	return value.Line
+	return value
 }
 
 // cutStep takes the first key or index from a path.
@@ -73,13 +82,13 @@ func cutStep(path string) (step, rest string) {
 	return path[:i], strings.TrimPrefix(path[i:], ".")
 }
 
-// culprit finds the field for which check fails: the path and the line of the smallest part of root that is to blame.
+// culprit finds the field for which check fails: the path and the node of the smallest part of root that is to blame.
 // It cuts root down to that part, which is of no more use afterwards.
 //
 // The decoders of Kubernetes types name neither line nor index, and some not even the field; trying with less and less
 // needs some fifty attempts and asks nothing of them.
-func culprit(root *yaml.Node, check func() error) (path string, line int) {
-	node, line := resolve(root), root.Line
+func culprit(root *yaml.Node, check func() error) (path string, found *yaml.Node) {
+	node, found := resolve(root), root
 	for range maxDepth { // an alias to a node that it is in would have no end
 		content := node.Content
 		size := 1 // nodes per child
@@ -89,18 +98,18 @@ func culprit(root *yaml.Node, check func() error) (path string, line int) {
 		children := len(content) / size
 		node.Content = nil
 		if check() != nil {
-			return path, line // the node itself is of the wrong type
+			return path, found // the node itself is of the wrong type
 		}
 		first := sort.Search(children, func(i int) bool {
 			node.Content = content[:(i+1)*size]
 			return check() != nil
 		})
 		if first == children {
-			return path, line
+			return path, found
 		}
 		node.Content = content[:(first+1)*size]
 		child := node.Content[first*size]
-		line = child.Line
+		found = child
 		if size == 2 {
 			path = strings.TrimPrefix(path+"."+child.Value, ".")
 			child = node.Content[first*size+1]
@@ -109,5 +118,5 @@ func culprit(root *yaml.Node, check func() error) (path string, line int) {
 		}
 		node = resolve(child)
 	}
-	return path, line
+	return path, found
 }

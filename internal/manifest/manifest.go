@@ -4,7 +4,7 @@
 // file, lists of any kind. Node, Service, EndpointSlice, Pod, Namespace, LoadBalancingPolicy, HTTPRoute and GRPCRoute are
 // read, and the load-balancing documents of a mesh (see package mesh); other kinds are counted and passed over. A text
 // that does not parse or a field of the wrong type is an error with file, line and field; what is merely wrong with an
-// object is a Problem, and the rest goes on. Whatever is wrong with the words of a policy is a Problem, too.
+// object is a finding, and the rest goes on. Whatever is wrong with the words of a policy is a Problem, too.
 package manifest
 
 import (
@@ -12,6 +12,7 @@ import (
 	"io"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/mesh"
@@ -55,7 +56,7 @@ type Result struct {
 	// Objects are what the Snapshot was made from, each name once, in the order of the files.
 	Objects convert.Objects
 	// Problems are what is wrong with objects, in the order of the files, each with the file and line of the field.
-	Problems []convert.Problem
+	Problems []reason.Finding
 	// Policies are what the documents say about load balancing, and the labels of the objects that they may be about.
 	Policies *policy.Set
 	// Refused are the policies that are not followed, each for a Problem that is Refused. A caller that knows an earlier good state
@@ -68,7 +69,7 @@ type Result struct {
 // Read reads all manifests of s.
 //
 // Errors: every file that cannot be read, does not parse or has a field of the wrong type, joined; each broken place is
-// a *FileError. There is no Result then. Of an object that occurs twice the first counts, and a Problem names both
+// a *reason.Finding. There is no Result then. Of an object that occurs twice the first counts, and a Problem names both
 // places.
 func Read(s Source, o Options) (Result, error) {
 	r, err := Inspect(s, o)

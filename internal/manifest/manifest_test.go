@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/golden"
 	"github.com/weir-lb/weir/internal/kube/convert"
@@ -66,8 +67,8 @@ func TestBrokenFilesSayWhereTheyAreBroken(t *testing.T) {
 			t.Errorf("%s was accepted", path)
 			continue
 		}
-		if _, ok := errors.AsType[*manifest.FileError](err); !ok {
-			t.Errorf("%s: want a FileError, got %v", path, err)
+		if _, ok := errors.AsType[*reason.Finding](err); !ok {
+			t.Errorf("%s: want a finding, got %v", path, err)
 		}
 		b.WriteString(strings.ReplaceAll(err.Error(), "testdata/broken/", "") + "\n")
 	}

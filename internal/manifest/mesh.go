@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/mesh"
 )
 
@@ -54,9 +54,12 @@ func (r *reader) mesh(d document, kind string) error {
 		return err
 	}
 	if e.out.Len() > maxMeshBytes {
-		tooLong := policy.Finding{Message: fmt.Sprintf("the document exceeds %d bytes: split it", maxMeshBytes), Severity: policy.Refused}
 		r.meshDocument(d, &mesh.Document{
-			Origin: policy.Origin{Dialect: policy.Dialect(kind), Name: name}, Findings: []policy.Finding{tooLong},
+			Origin: policy.Origin{Dialect: policy.Dialect(kind), Name: name},
+			Findings: []reason.Finding{{
+				Severity: reason.Refused, Reason: reason.Unreadable,
+				Message: fmt.Sprintf("the document exceeds %d bytes: split it", maxMeshBytes),
+			}},
 		})
 		return nil
 	}
@@ -72,31 +75,30 @@ func (r *reader) otherMeshType(d document, kind string, known []string) {
 		return
 	}
 	name, _ := d.word("name")
-	r.refuse(d, convert.Ref{Kind: kind, Name: name}, policy.Finding{
-		Path: "type", Message: fmt.Sprintf("unknown type: did you mean %s?", topology.Near(kind, known)[0]),
+	r.found(d, reason.Finding{
+		Object: reason.Object{Kind: kind, Name: name}, Field: "type", Severity: reason.Refused, Reason: reason.Unknown,
+		Message: "unknown type", Mend: fmt.Sprintf("did you mean %s?", topology.Near(kind, known)[0]),
 	})
 }
 
 // meshDocument adds what a document says, unless there is one of its name already.
 func (r *reader) meshDocument(d document, read *mesh.Document) {
-	ref := convert.Ref{Kind: string(read.Origin.Dialect), Name: read.Origin.Name}
+	ref := read.Origin.Object()
 	if first, ok := r.places[ref]; ok && ref.Name != "" {
-		r.refuse(d, ref, policy.Finding{
-			Message: fmt.Sprintf("the document is in %s already, and that one counts", position(first.file, first.root.Line)),
+		r.found(d, reason.Finding{
+			Object: ref, Severity: reason.Refused, Reason: reason.Repeated,
+			Message: fmt.Sprintf("the document is in %s already, and that one counts", first.position("")),
 		})
 		return
 	}
 	r.places[ref], r.meshes[ref] = d, read
 	for _, f := range read.Findings {
-		if f.Severity == policy.Refused {
-			r.refuse(d, ref, f)
-			continue
-		}
-		r.found(d, convert.Problem{Object: ref, Field: f.Path, Message: f.Message})
+		f.Object = ref
+		r.found(d, f)
 	}
 	if read.Refused() {
 		origin := read.Origin
-		origin.Source = position(d.file, d.root.Line)
+		origin.Source = d.position("")
 		r.refused = append(r.refused, origin)
 		return
 	}
@@ -105,20 +107,16 @@ func (r *reader) meshDocument(d document, read *mesh.Document) {
 		if at(d.root, "spec") != nil {
 			entry = "spec." + entry
 		}
-		rule.Origin.Source = position(d.file, lineOf(d.root, entry))
+		rule.Origin.Source = d.position(entry)
 		r.rules = append(r.rules, rule)
 	}
 }
 
-// refuse reports what keeps a document from being followed.
-func (r *reader) refuse(d document, ref convert.Ref, f policy.Finding) {
-	r.found(d, convert.Problem{
-		Object: ref, Field: f.Path, Message: f.Message, Refused: true, Instead: policyLeftOut,
-	})
-}
-
-// found reports a problem with the place of its field in a document that may not have a name.
-func (r *reader) found(d document, p convert.Problem) {
-	p.Source = position(d.file, lineOf(d.root, p.Field))
-	r.problems = append(r.problems, p)
+// found reports a finding with the place of its field in a document that may not have a name.
+func (r *reader) found(d document, f reason.Finding) {
+	f.Position = d.position(f.Field)
+	if f.IsRefused() {
+		f.Instead = policyLeftOut
+	}
+	r.problems = append(r.problems, f)
 }

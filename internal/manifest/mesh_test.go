@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/golden"
 	"github.com/weir-lb/weir/internal/manifest"
 	"github.com/weir-lb/weir/internal/mesh"
@@ -39,7 +40,7 @@ func renderPolicies(r manifest.Result) string {
 	}
 	for _, p := range r.Problems {
 		word := "problem"
-		if p.Refused {
+		if p.IsRefused() {
 			word = "refusal"
 		}
 		fmt.Fprintf(&b, "%s %s\n", word, p)
@@ -266,7 +267,7 @@ func FuzzPolicies(f *testing.F) {
 		}
 		for _, rule := range r.Policies.Rules {
 			found := rule.Validate()
-			if slices.ContainsFunc(found, func(f policy.Finding) bool { return f.Severity == policy.Refused }) {
+			if reason.AnyRefused(found) {
 				t.Errorf("a rule is no good: %v", found)
 			}
 			for _, o := range r.Refused {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-lb/weir/internal/core/reason"
 )
 
 // document is one document of a file, with the lines of everything in it.
@@ -66,20 +68,19 @@ func parseYAML(f file) ([]document, error) {
 // when that is mended.
 func yamlError(name string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	e := &FileError{File: name, Line: 1}
+	at := reason.Position{File: name, Line: 1}
 	if found := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); found != nil {
 		text = strings.TrimPrefix(text, found[0])
 		if line, err := strconv.Atoi(found[1]); err == nil {
-			e.Line = line
+			at.Line = line
 		}
 		for _, of := range []string{"key", "'-' indicator", "node content", "',' or", "<"} {
 			if strings.HasPrefix(text, "did not find expected "+of) {
-				e.Line++
+				at.Line++
 			}
 		}
 	}
-	e.Err = errors.New(text)
-	return e
+	return broken(at, "", "%s", text)
 }
 
 // jsonParser builds the same tree from JSON as there is for YAML. The YAML library reads most JSON, but refuses tabs.
@@ -108,7 +109,7 @@ func parseJSON(f file) ([]document, error) {
 			root, err = p.value(token, 0)
 		}
 		if err != nil {
-			return nil, &FileError{File: f.name, Line: p.line(), Err: jsonError(err)}
+			return nil, broken(reason.Position{File: f.name, Line: p.line()}, "", "%s", jsonError(err))
 		}
 		documents = append(documents, document{file: f.name, root: root})
 	}

@@ -2,7 +2,7 @@ package manifest
 
 import (
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
@@ -25,7 +25,7 @@ func (r *reader) policySet() *policy.Set {
 // routes converts the routes, and reports what is wrong with them.
 func (r *reader) routes() []policy.Route {
 	var routes []policy.Route
-	add := func(route policy.Route, problems []convert.Problem) {
+	add := func(route policy.Route, problems []reason.Finding) {
 		routes = append(routes, route)
 		for _, p := range problems {
 			r.report(p)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/mesh"
 )
@@ -20,8 +21,8 @@ import (
 // reader gathers the objects of all documents.
 type reader struct {
 	objects  convert.Objects
-	places   map[convert.Ref]document // where each object stands
-	problems []convert.Problem
+	places   map[reason.Object]document // where each object stands
+	problems []reason.Finding
 	skipped  map[string]int
 	repeated int // bytes that aliases have repeated so far
 
@@ -29,7 +30,7 @@ type reader struct {
 	options    mesh.Options
 	rules      []policy.Rule
 	refused    []policy.Origin
-	meshes     map[convert.Ref]*mesh.Document
+	meshes     map[reason.Object]*mesh.Document
 	namespaces []*corev1.Namespace
 	httpRoutes []*gatewayv1.HTTPRoute
 	grpcRoutes []*gatewayv1.GRPCRoute
@@ -37,15 +38,15 @@ type reader struct {
 
 func newReader(o mesh.Options) *reader {
 	return &reader{
-		places: make(map[convert.Ref]document), skipped: make(map[string]int),
-		options: o, meshes: make(map[convert.Ref]*mesh.Document),
+		places: make(map[reason.Object]document), skipped: make(map[string]int),
+		options: o, meshes: make(map[reason.Object]*mesh.Document),
 	}
 }
 
 // report adds a problem with the place of its object and field.
-func (r *reader) report(p convert.Problem) {
+func (r *reader) report(p reason.Finding) {
 	if d, ok := r.places[p.Object]; ok {
-		p.Source = position(d.file, lineOf(d.root, p.Field))
+		p.Position = d.position(p.Field)
 	}
 	r.problems = append(r.problems, p)
 }
@@ -61,14 +62,14 @@ type kind struct{ apiVersion, kind string }
 
 func (k kind) String() string { return k.apiVersion + " " + k.kind }
 
-func (d document) errorAt(field string, err error) error {
-	return &FileError{File: d.file, Line: lineOf(d.root, field), Field: field, Err: err}
+func (d document) errorAt(field, format string, args ...any) error {
+	return broken(d.position(field), field, format, args...)
 }
 
 // kind reads apiVersion and kind; what is missing comes from the list that the document is in.
 func (d document) kind(inList kind) (kind, error) {
 	if resolve(d.root).Kind != yaml.MappingNode {
-		return kind{}, d.errorAt("", errors.New("want a Kubernetes object: a mapping with apiVersion and kind"))
+		return kind{}, d.errorAt("", "want a Kubernetes object: a mapping with apiVersion and kind")
 	}
 	k := inList
 	for field, text := range map[string]*string{"apiVersion": &k.apiVersion, "kind": &k.kind} {
@@ -77,15 +78,15 @@ func (d document) kind(inList kind) (kind, error) {
 			continue
 		}
 		if value = resolve(value); value.Kind != yaml.ScalarNode {
-			return kind{}, d.errorAt(field, errors.New("want text"))
+			return kind{}, d.errorAt(field, "want text")
 		}
 		*text = value.Value
 	}
 	if k.kind == "" {
-		return kind{}, d.errorAt("kind", errors.New("missing: a Kubernetes object says its kind"))
+		return kind{}, d.errorAt("kind", "missing: a Kubernetes object says its kind")
 	}
 	if k.apiVersion == "" {
-		return kind{}, d.errorAt("apiVersion", errors.New("missing: a Kubernetes object says its apiVersion"))
+		return kind{}, d.errorAt("apiVersion", "missing: a Kubernetes object says its apiVersion")
 	}
 	return k, nil
 }
@@ -118,13 +119,13 @@ func (r *reader) items(d document, k kind) error {
 		return nil
 	}
 	if items = resolve(items); items.Kind != yaml.SequenceNode {
-		return d.errorAt("items", errors.New("want a list"))
+		return d.errorAt("items", "want a list")
 	}
 	var broken []error
 	for _, item := range items.Content {
 		element := document{file: d.file, root: item}
 		if item.Kind == yaml.AliasNode {
-			return element.errorAt("", errors.New("an alias in place of an object: write the object out"))
+			return element.errorAt("", "an alias in place of an object: write the object out")
 		}
 		if typed, ok := element.meshType(); ok && k == (kind{}) {
 			broken = append(broken, r.mesh(element, typed))
@@ -180,15 +181,15 @@ func take[T any, P interface {
 		return nil
 	}
 	for _, field := range unknown {
-		r.report(convert.Problem{Object: ref, Field: field, Message: "unknown field: passed over"})
+		r.report(reason.Finding{Object: ref, Field: field, Reason: reason.Unknown, Message: "unknown field: passed over"})
 	}
 	*list = append(*list, (*T)(value))
 	return nil
 }
 
 // refOf names an object. A manifest may leave out the namespace.
-func refOf(k kind, object metav1.Object) convert.Ref {
-	ref := convert.Ref{Kind: k.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+func refOf(k kind, object metav1.Object) reason.Object {
+	ref := reason.Object{Kind: k.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 	switch {
 	case k.kind == "Node", k.kind == "Namespace":
 		ref.Namespace = ""
@@ -199,19 +200,22 @@ func refOf(k kind, object metav1.Object) convert.Ref {
 }
 
 // register notes where an object stands, and tells whether it counts: it has a name that no earlier one has.
-func (r *reader) register(d document, ref convert.Ref) bool {
-	here := position(d.file, d.root.Line)
+func (r *reader) register(d document, ref reason.Object) bool {
+	severity := reason.Warning
+	if ref.Kind == v1alpha1.Kind {
+		severity = reason.Refused
+	}
 	if ref.Name == "" {
-		r.problems = append(r.problems, convert.Problem{
-			Object: ref, Field: "metadata.name", Source: here, Message: "the object has no name: left out",
-			Refused: ref.Kind == v1alpha1.Kind,
+		r.problems = append(r.problems, reason.Finding{
+			Position: d.position(""), Object: ref, Field: "metadata.name", Severity: severity, Reason: reason.Invalid,
+			Message: "the object has no name: left out",
 		})
 		return false
 	}
 	if first, ok := r.places[ref]; ok {
-		r.problems = append(r.problems, convert.Problem{
-			Object: ref, Source: here, Refused: ref.Kind == v1alpha1.Kind,
-			Message: fmt.Sprintf("the object is in %s already, and that one counts", position(first.file, first.root.Line)),
+		r.problems = append(r.problems, reason.Finding{
+			Position: d.position(""), Object: ref, Severity: severity, Reason: reason.Repeated,
+			Message: fmt.Sprintf("the object is in %s already, and that one counts", first.position("")),
 		})
 		return false
 	}
@@ -233,11 +237,11 @@ func (r *reader) decode(d document, value any) (unknown []string, err error) {
 		return err
 	}
 	if err := check(); err != nil {
-		if _, ok := errors.AsType[*FileError](err); ok {
+		if _, ok := errors.AsType[*reason.Finding](err); ok {
 			return nil, err
 		}
-		path, line := culprit(d.root, check)
-		return nil, &FileError{File: d.file, Line: line, Field: path, Err: typeError(err)}
+		path, node := culprit(d.root, check)
+		return nil, broken(d.positionOf(node), path, "%s", typeError(err))
 	}
 	for _, err := range strict {
 		if field, ok := errors.AsType[kubejson.FieldError](err); ok {

@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
 // strangers reports the zones, services and routes that policies name and that are not among the objects, where there are
 // any of their kind. Such a policy counts all the same: what it names may come.
 func (r *reader) strangers(s *topology.Snapshot, set *policy.Set) {
-	n := noter{reader: r, seen: make(map[convert.Problem]bool)}
+	n := noter{reader: r, seen: make(map[reason.Finding]bool)}
 	for _, note := range set.UnknownZones(s.Zones()) {
 		n.note(note)
 	}
@@ -41,7 +41,7 @@ func (r *reader) strangers(s *topology.Snapshot, set *policy.Set) {
 // noter reports what is to be noted about rules, once where several rules share it.
 type noter struct {
 	*reader
-	seen map[convert.Problem]bool
+	seen map[reason.Finding]bool
 }
 
 // service reports a service that is not there; one without a namespace is in any.
@@ -60,25 +60,24 @@ func (n *noter) service(s *topology.Snapshot, rule *policy.Rule, path string, na
 	if name.Namespace == "" {
 		wanted = name.Name
 	}
-	message := "there is no service " + wanted
+	f := rule.Origin.Finding(path, reason.NotFound, "there is no service "+wanted)
 	near := topology.Near(name.String(), names)[0]
 	if namespace, service, _ := strings.Cut(near, "/"); namespace == name.Namespace || service == name.Name {
-		message += ": did you mean " + near + "?"
+		f.Mend = "did you mean " + near + "?"
 	}
-	n.note(policy.Note{Path: path, Origin: rule.Origin, Message: message})
+	n.note(f)
 }
 
-func (n *noter) note(note policy.Note) {
-	o := note.Origin
-	p := convert.Problem{
-		Object: convert.Ref{Kind: string(o.Dialect), Namespace: o.Namespace, Name: o.Name},
-		Field:  "spec." + note.Path, Message: note.Message,
+// note tells where in its document a finding is, whose field is in the model's spelling.
+func (n *noter) note(f reason.Finding) {
+	if d, ok := n.meshes[f.Object]; ok {
+		f.Field = d.Path(f.Entry, f.Field)
+	} else {
+		f.Field = "spec." + f.Field
 	}
-	if d, ok := n.meshes[p.Object]; ok {
-		p.Field = d.Path(o.Entry, note.Path)
-	}
-	if !n.seen[p] {
-		n.seen[p] = true
-		n.report(p)
+	f.Position, f.Entry = reason.Position{}, 0
+	if !n.seen[f] {
+		n.seen[f] = true
+		n.report(f)
 	}
 }

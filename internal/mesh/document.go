@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 )
 
 // Strictness says what becomes of a table size that is no prime number. The specification's own example has one.
@@ -30,12 +31,12 @@ type Options struct {
 type Document struct {
 	Origin   policy.Origin    // of the first entry
 	Rules    []policy.Rule    // one for each entry of spec.to, in that order; none if the document is refused
-	Findings []policy.Finding // in the order in which they were found, with paths in the document's own spelling, as spec.to[0].default
+	Findings []reason.Finding // in the order in which they were found, with paths in the document's own spelling, as spec.to[0].default
 
 	paths []map[string]string // of each entry, see entry
 }
 
-// Path gives the document's path for one of the model's, as policy.Note has it, about an entry of spec.to.
+// Path gives the document's path for one of the model's, as findings have it, about an entry of spec.to.
 func (d *Document) Path(entry int, path string) string {
 	if entry < 0 || entry >= len(d.paths) {
 		return ""
@@ -45,7 +46,7 @@ func (d *Document) Path(entry int, path string) string {
 
 // Refused tells whether the document does not count.
 func (d *Document) Refused() bool {
-	return policy.IsRefused(d.Findings)
+	return reason.AnyRefused(d.Findings)
 }
 
 // Types are the types of documents that Parse reads.
@@ -74,15 +75,15 @@ type parser struct {
 	origin   policy.Origin
 	rules    []policy.Rule
 	paths    []map[string]string // of each entry
-	findings []policy.Finding
+	findings []reason.Finding
 }
 
 func (p *parser) refuse(path, message string) {
-	p.findings = append(p.findings, policy.Finding{Path: path, Message: message, Severity: policy.Refused})
+	p.findings = append(p.findings, reason.Finding{Field: path, Message: message, Severity: reason.Refused, Reason: reason.Invalid})
 }
 
 func (p *parser) warn(path, message string) {
-	p.findings = append(p.findings, policy.Finding{Path: path, Message: message, Severity: policy.Warning})
+	p.findings = append(p.findings, reason.Finding{Field: path, Message: message, Reason: reason.Unused})
 }
 
 // The keys of a document and of its spec, which old documents have at the top.
@@ -189,7 +190,7 @@ func (e *entry) readEntry(item value) {
 	e.loadBalancer(conf.at("loadBalancer"))
 	e.hashPolicies(conf.at("hashPolicies"))
 	e.locality(conf.at("localityAwareness"), conf.at("appendLocalityAwareness"))
-	if !policy.IsRefused(e.findings) {
+	if !reason.AnyRefused(e.findings) {
 		e.validate()
 	}
 }

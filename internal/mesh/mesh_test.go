@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/mesh"
 )
 
@@ -23,14 +24,10 @@ func parse(tb testing.TB, text string, o mesh.Options) mesh.Document {
 }
 
 // render gives findings as lines.
-func render(findings []policy.Finding) string {
+func render(findings []reason.Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
-		word := "warning"
-		if f.Severity == policy.Refused {
-			word = "refused"
-		}
-		fmt.Fprintf(&b, "%s %s: %s\n", word, f.Path, f.Message)
+		fmt.Fprintf(&b, "%s %s: %s\n", f.Severity, f.Field, f.Message)
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/mesh"
 )
 
@@ -111,7 +111,7 @@ func TestEveryRightDocumentBecomesRulesThatTheValidatorAccepts(t *testing.T) {
 			t.Fatalf("refused:\n%s\n%s", render(d.Findings), text)
 		}
 		for i := range d.Rules {
-			if found := d.Rules[i].Validate(); isRefused(found) {
+			if found := d.Rules[i].Validate(); reason.AnyRefused(found) {
 				t.Fatalf("%v in\n%s", found, text)
 			}
 		}
@@ -138,7 +138,7 @@ func FuzzDocument(f *testing.F) {
 			t.Errorf("refused %t, yet %d rules: %s", d.Refused(), len(d.Rules), render(d.Findings))
 		}
 		for i := range d.Rules {
-			if found := d.Rules[i].Validate(); isRefused(found) {
+			if found := d.Rules[i].Validate(); reason.AnyRefused(found) {
 				t.Errorf("a rule is no good: %v", found)
 			}
 		}
@@ -155,9 +155,4 @@ func addYAML(f *testing.F, text string) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-}
-
-// isRefused tells whether some finding refuses the document.
-func isRefused(findings []policy.Finding) bool {
-	return slices.ContainsFunc(findings, func(f policy.Finding) bool { return f.Severity == policy.Refused })
 }

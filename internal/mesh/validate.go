@@ -6,7 +6,7 @@ import "slices"
 // What is wrong with the clients, which all entries share, is told once.
 func (e *entry) validate() {
 	for _, f := range e.rule.Validate() {
-		f.Path = translate(e.spelled, f.Path)
+		f.Field = translate(e.spelled, f.Field)
 		if !slices.Contains(e.findings, f) {
 			e.findings = append(e.findings, f)
 		}

@@ -22,7 +22,7 @@ func Compare(a, b *Rule) int {
 		strings.Compare(b.Origin.Name, a.Origin.Name),
 		strings.Compare(string(b.Origin.Dialect), string(a.Origin.Dialect)),
 		cmp.Compare(a.Origin.Entry, b.Origin.Entry),
-		strings.Compare(b.Origin.Source, a.Origin.Source),
+		strings.Compare(b.Origin.Source.String(), a.Origin.Source.String()),
 	)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -155,9 +156,9 @@ func TestK43DisabledWinsWhereItArisesByMerging(t *testing.T) {
 	if p := word(got.Place(in("a"), in("b"))); p != "home" {
 		t.Errorf("got %s", p)
 	}
-	want := []policy.Note{
-		{Path: "locality.affinity", Origin: root, Message: "overridden: locality is disabled"},
-		{Path: "locality.failover", Origin: root, Message: "overridden: locality is disabled"},
+	want := []reason.Finding{
+		root.Finding("locality.affinity", reason.Unused, "overridden: locality is disabled"),
+		root.Finding("locality.failover", reason.Unused, "overridden: locality is disabled"),
 	}
 	if diff := cmp.Diff(want, got.Notes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -10,6 +10,8 @@ package policy
 import (
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/reason"
+
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -58,9 +60,9 @@ type Origin struct {
 	Dialect   Dialect
 	Namespace string // empty for a mesh document
 	Name      string
-	Entry     int       // which of the document's destinations, from 0
-	Created   time.Time // zero: not known, as for documents in files
-	Source    string    // file:line, for people; empty: from an API server
+	Entry     int             // which of the document's destinations, from 0
+	Created   time.Time       // zero: not known, as for documents in files
+	Source    reason.Position // zero: from an API server
 }
 
 // Rule is what a document says about one destination.

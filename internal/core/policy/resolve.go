@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -42,7 +43,7 @@ type fold struct {
 	rules []int // positions, weakest first
 	conf  Conf
 	holds uint64 // fields that are set and have an effect
-	notes []Note
+	notes []reason.Finding
 }
 
 func (s *Set) fold(c *Client, d Destination) *fold {
@@ -81,7 +82,7 @@ func (f *fold) unused(message string, paths ...string) {
 			continue
 		}
 		f.holds &^= 1 << i
-		f.notes = append(f.notes, Note{Path: path, Origin: f.author(i).Origin, Message: message})
+		f.notes = append(f.notes, f.author(i).Origin.Finding(path, reason.Unused, message))
 	}
 }
 
@@ -89,7 +90,7 @@ func (f *fold) unused(message string, paths ...string) {
 func (f *fold) remark(field, path, message string) {
 	for i := range f.index.fields {
 		if f.index.fields[i].path == field && f.holds&(1<<i) != 0 {
-			f.notes = append(f.notes, Note{Path: path, Origin: f.author(i).Origin, Message: message})
+			f.notes = append(f.notes, f.author(i).Origin.Finding(path, reason.Unused, message))
 		}
 	}
 }
@@ -123,10 +124,8 @@ func (f *fold) noteConflict(field int, winner *indexedRule) {
 			return
 		}
 		if loses := r.text(field); loses != winner.text(field) {
-			f.notes = append(f.notes, Note{
-				Path: f.index.fields[field].path, Origin: r.Origin,
-				Message: loses + " is overridden by " + winner.Origin.String() + ", which is as specific and " + f.why(winner, r),
-			})
+			f.notes = append(f.notes, r.Origin.Finding(f.index.fields[field].path, reason.Overridden,
+				loses+" is overridden by "+winner.Origin.String()+", which is as specific and "+f.why(winner, r)))
 		}
 	}
 }

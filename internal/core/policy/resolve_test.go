@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -150,8 +151,12 @@ func TestFieldsTellWhoSaidThem(t *testing.T) {
 }
 
 func TestNotesTellWhatHasNoEffect(t *testing.T) {
-	note := func(path, message string) policy.Note {
-		return policy.Note{Path: path, Origin: origin("shop", "p"), Message: message}
+	note := func(path, message string) reason.Finding {
+		code := reason.Unused
+		if strings.Contains(message, "as specific") {
+			code = reason.Overridden
+		}
+		return origin("shop", "p").Finding(path, code, message)
 	}
 	ring := policy.Conf{LoadBalancer: &policy.LoadBalancer{
 		Type: policy.RingHash, RingHash: &policy.RingHashConf{MinRingSize: new(int64(4096))},
@@ -174,33 +179,33 @@ func TestNotesTellWhatHasNoEffect(t *testing.T) {
 	second.Origin.Entry = 1
 	for name, c := range map[string]struct {
 		rules []policy.Rule
-		want  []policy.Note
+		want  []reason.Finding
 	}{
 		"hash policies of a balancer that does not hash": {
 			[]policy.Rule{aboutWeb("p", hashed), meshWide("all", algorithm(policy.Random))},
-			[]policy.Note{
+			[]reason.Finding{
 				note("hashPolicies", "unused: Random does not hash requests"),
 				note("endpointHashKey", "unused: Random does not hash requests"),
 			},
 		},
 		"hash policies where nobody chose": {
 			[]policy.Rule{aboutWeb("p", policy.Conf{HashPolicies: hashed.HashPolicies})},
-			[]policy.Note{note("hashPolicies", "unused: the default algorithm does not hash requests")},
+			[]reason.Finding{note("hashPolicies", "unused: the default algorithm does not hash requests")},
 		},
 		"failover rules that nobody asks": {
 			[]policy.Rule{aboutWeb("p", late)},
-			[]policy.Note{note("locality.failover[1]", "unreachable: a rule before it goes to Any or None for all of its clients")},
+			[]reason.Finding{note("locality.failover[1]", "unreachable: a rule before it goes to Any or None for all of its clients")},
 		},
 		"a band without its mode":       {[]policy.Rule{aboutWeb("p", band)}, nil},
-		"a band of another mode":        {[]policy.Rule{aboutWeb("p", band), meshWide("all", adaptive)}, []policy.Note{note("locality.overflow.loadBand", "unused: the mode is Adaptive")}},
-		"affinity beside fixed weights": {[]policy.Rule{aboutWeb("p", racks), meshWide("all", shares)}, []policy.Note{note("locality.affinity", "overridden: fixed weights take the place of the zone")}},
-		"a slow start of who has none":  {[]policy.Rule{aboutWeb("p", slow), meshWide("all", algorithm(policy.Maglev))}, []policy.Note{note("slowStart", "unused: Maglev has no slow start")}},
-		"two ring sizes that cross":     {[]policy.Rule{aboutWeb("p", ring), meshWide("all", small)}, []policy.Note{note("loadBalancer.ringHash.minRingSize", "is lowered to the maxRingSize that holds, 100")}},
-		"a pause longer than the most":  {[]policy.Rule{aboutWeb("p", pauses)}, []policy.Note{note("outlierDetection.maxEjectionTime", "is raised to the baseEjectionTime that holds, 30s")}},
+		"a band of another mode":        {[]policy.Rule{aboutWeb("p", band), meshWide("all", adaptive)}, []reason.Finding{note("locality.overflow.loadBand", "unused: the mode is Adaptive")}},
+		"affinity beside fixed weights": {[]policy.Rule{aboutWeb("p", racks), meshWide("all", shares)}, []reason.Finding{note("locality.affinity", "overridden: fixed weights take the place of the zone")}},
+		"a slow start of who has none":  {[]policy.Rule{aboutWeb("p", slow), meshWide("all", algorithm(policy.Maglev))}, []reason.Finding{note("slowStart", "unused: Maglev has no slow start")}},
+		"two ring sizes that cross":     {[]policy.Rule{aboutWeb("p", ring), meshWide("all", small)}, []reason.Finding{note("loadBalancer.ringHash.minRingSize", "is lowered to the maxRingSize that holds, 100")}},
+		"a pause longer than the most":  {[]policy.Rule{aboutWeb("p", pauses)}, []reason.Finding{note("outlierDetection.maxEjectionTime", "is raised to the baseEjectionTime that holds, 30s")}},
 		"a default ring above the most": {[]policy.Rule{aboutWeb("p", small)}, nil},
 		"equals that contradict": {
 			[]policy.Rule{aboutWeb("a", algorithm(policy.Random)), aboutWeb("p", algorithm(policy.RoundRobin))},
-			[]policy.Note{note("loadBalancer.type", "RoundRobin is overridden by LoadBalancingPolicy shop/a, which is as specific and first in the alphabet")},
+			[]reason.Finding{note("loadBalancer.type", "RoundRobin is overridden by LoadBalancingPolicy shop/a, which is as specific and first in the alphabet")},
 		},
 		"entries of one document that contradict": {[]policy.Rule{aboutWeb("p", algorithm(policy.Random)), second}, nil},
 		"equals that agree":                       {[]policy.Rule{aboutWeb("a", algorithm(policy.Random)), aboutWeb("p", algorithm(policy.Random))}, nil},
@@ -376,7 +381,7 @@ func resolveTwin(t *testing.T, seed uint64) {
 	}
 	noted := make(map[string]bool)
 	for _, n := range got.Notes {
-		noted[n.Path] = true
+		noted[n.Field] = true
 	}
 	for path := range leaves(merged, "") {
 		if !paths[path] && !noted[path] && path != "slowStart" && path != "endpointHashKey" {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/core/reason"
 )
 
 // attachment is one way in which requests of a route's rule are known: a hostname and a match.
@@ -86,10 +88,8 @@ func (f *fold) noteUnusedRoutes(s *Set, c *Client, routes []*Route) {
 	for _, route := range routes {
 		for _, i := range f.index.byRoute[route.name()] {
 			if f.isAbout(s, c, i) {
-				f.notes = append(f.notes, Note{
-					Path: pathHashPolicies, Origin: f.index.rules[i].Origin,
-					Message: "unused: " + algorithmText(f.algorithm()) + " does not hash requests",
-				})
+				f.notes = append(f.notes, f.index.rules[i].Origin.Finding(pathHashPolicies, reason.Unused,
+					"unused: "+algorithmText(f.algorithm())+" does not hash requests"))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -130,9 +131,9 @@ func TestK58RoutePolicies(t *testing.T) {
 func TestARoutePolicyWithoutAHashingBalancerIsNoted(t *testing.T) {
 	s := policy.NewSet(policy.Set{Rules: []policy.Rule{aboutRoute("r", "search", "", "q")}, Routes: []policy.Route{search()}})
 	got := s.Resolve(policy.Client{}, web)
-	want := []policy.Note{{
-		Path: "hashPolicies", Origin: origin("shop", "r"), Message: "unused: the default algorithm does not hash requests",
-	}}
+	want := []reason.Finding{
+		origin("shop", "r").Finding("hashPolicies", reason.Unused, "unused: the default algorithm does not hash requests"),
+	}
 	if diff := cmp.Diff(want, got.Notes); diff != "" || len(got.Routes) != 0 {
 		t.Errorf("routes %v (-want +got)\n%s", got.Routes, diff)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -48,7 +49,7 @@ func TestPodsAreFoundByNameAndAddress(t *testing.T) {
 func TestKeepGivesRefusedDocumentsTheirLastGoodRules(t *testing.T) {
 	named := func(name string, entry int, a policy.Algorithm) policy.Rule {
 		r := aboutWeb(name, algorithm(a))
-		r.Origin.Entry, r.Origin.Source = entry, "file:1"
+		r.Origin.Entry, r.Origin.Source = entry, reason.Position{File: "file", Line: 1}
 		return r
 	}
 	before := policy.NewSet(policy.Set{Rules: []policy.Rule{
@@ -105,7 +106,7 @@ func TestUnknownZones(t *testing.T) {
 	})
 	got := make(map[string]string)
 	for _, n := range s.UnknownZones([]topology.Zone{"a", "b", "lab"}) {
-		got[n.Origin.Name+" "+n.Path] = n.Message
+		got[n.Object.Name+" "+n.Field] = n.Message
 	}
 	want := map[string]string{
 		"p clients.zones[1]":                   `there is no zone "pluto"`,

@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/weir-lb/weir/internal/core/topology"
+import (
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
+)
 
 // Client is whose requests are asked about.
 type Client struct {
@@ -28,8 +31,8 @@ type Settings struct {
 	// HasLocality tells that some policy says something about locality.
 	HasLocality bool
 
-	Fields []Field // every field that a policy has set, in the order of the CRD's
-	Notes  []Note  // what was said and has no effect
+	Fields []Field          // every field that a policy has set, in the order of the CRD's
+	Notes  []reason.Finding // what was said and has no effect
 }
 
 // RouteHash is a route's rule with the hash policies that hold for its requests.
@@ -46,11 +49,4 @@ type Field struct {
 	Path   string // in the CRD's spelling, below spec: loadBalancer.maglev.tableSize
 	Value  string // for people
 	Origin Origin
-}
-
-// Note is something a policy says that has no effect here, and why.
-type Note struct {
-	Path    string
-	Origin  Origin
-	Message string
 }

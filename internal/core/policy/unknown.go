@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -37,7 +38,7 @@ func pathAt(list string, i int) string { return list + "[" + strconv.Itoa(i) + "
 
 // UnknownZones notes each zone that a rule names and that does not exist: it is neither among known nor, where some rule
 // defines zones by another label, a value of that label on a node or a pod. Where nothing is known, nothing is noted.
-func (s *Set) UnknownZones(known []topology.Zone) []Note {
+func (s *Set) UnknownZones(known []topology.Zone) []reason.Finding {
 	if s == nil {
 		return nil
 	}
@@ -45,13 +46,13 @@ func (s *Set) UnknownZones(known []topology.Zone) []Note {
 	if len(exists) == 0 {
 		return nil
 	}
-	var notes []Note
+	var notes []reason.Finding
 	for i := range s.Rules {
 		r := &s.Rules[i]
 		for _, named := range r.zones() {
 			if !exists[named.zone] {
 				message := "there is no zone " + strconv.Quote(string(named.zone))
-				notes = append(notes, Note{Path: named.path, Origin: r.Origin, Message: message})
+				notes = append(notes, r.Origin.Finding(named.path, reason.NotFound, message))
 			}
 		}
 	}

@@ -3,30 +3,10 @@ package policy
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/core/reason"
 )
-
-// Severity tells what becomes of a document with a Finding.
-type Severity string
-
-// The severities.
-const (
-	Refused Severity = "Refused" // the document has no effect; its last good version goes on
-	Warning Severity = "Warning" // the document holds; something in it has no effect, or not the one it seems to have
-)
-
-// Finding is something wrong with what an author wrote.
-type Finding struct {
-	Path     string // in the CRD's spelling, below spec: hashPolicies[1].cookie.path
-	Message  string // says what is wrong and what is wanted
-	Severity Severity
-}
-
-// IsRefused tells whether one of the findings keeps the document from having an effect.
-func IsRefused(findings []Finding) bool {
-	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Refused })
-}
 
 // Context is what a Conf is judged by besides itself.
 type Context struct {
@@ -53,7 +33,7 @@ const (
 )
 
 // Validate finds what is wrong with c; nothing if it is sound. It is total: what a decoder let through never makes it panic.
-func Validate(c *Conf, x Context) []Finding {
+func Validate(c *Conf, x Context) []reason.Finding {
 	v := &validator{dialect: x.Dialect}
 	if x.Target.isRoute() {
 		v.onlyHashPolicies(c)
@@ -72,15 +52,17 @@ func Validate(c *Conf, x Context) []Finding {
 // validator gathers findings.
 type validator struct {
 	dialect  Dialect
-	findings []Finding
+	findings []reason.Finding
 }
 
 func (v *validator) refuse(path, format string, args ...any) {
-	v.findings = append(v.findings, Finding{path, fmt.Sprintf(format, args...), Refused})
+	v.findings = append(v.findings, reason.Finding{
+		Field: path, Severity: reason.Refused, Reason: reason.Invalid, Message: fmt.Sprintf(format, args...),
+	})
 }
 
 func (v *validator) warn(path, format string, args ...any) {
-	v.findings = append(v.findings, Finding{path, fmt.Sprintf(format, args...), Warning})
+	v.findings = append(v.findings, reason.Finding{Field: path, Reason: reason.Unused, Message: fmt.Sprintf(format, args...)})
 }
 
 // entries refuses a list that is too long and gives how many entries are worth a look.

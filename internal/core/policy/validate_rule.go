@@ -3,11 +3,12 @@ package policy
 import (
 	"strconv"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // Validate finds what is wrong with the rule: its target, its clients and what it says.
-func (r *Rule) Validate() []Finding {
+func (r *Rule) Validate() []reason.Finding {
 	v := &validator{dialect: r.Origin.Dialect}
 	v.target(r)
 	v.clients(r)

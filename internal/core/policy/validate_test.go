@@ -13,18 +13,19 @@ import (
 
 	"github.com/weir-lb/weir/api/conf"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // findings gives what is found in a conf about a service, one line each: the path, with ? before it if it is a warning.
-func findings(found []policy.Finding) string {
+func findings(found []reason.Finding) string {
 	var lines []string
 	for _, f := range found {
 		mark := ""
-		if f.Severity == policy.Warning {
+		if f.Severity == reason.Warning {
 			mark = "?"
 		}
-		lines = append(lines, mark+f.Path)
+		lines = append(lines, mark+f.Field)
 	}
 	return strings.Join(lines, " ")
 }
@@ -276,7 +277,7 @@ func TestValidateRows(t *testing.T) {
 				}
 				for _, f := range found {
 					if f.Message == "" || len(f.Message) > 500 {
-						t.Errorf("%s: message %q", f.Path, f.Message)
+						t.Errorf("%s: message %q", f.Field, f.Message)
 					}
 				}
 			})
@@ -357,11 +358,6 @@ func TestValidateRules(t *testing.T) {
 	}
 }
 
-// isRefused tells whether some finding refuses the document.
-func isRefused(findings []policy.Finding) bool {
-	return slices.ContainsFunc(findings, func(f policy.Finding) bool { return f.Severity == policy.Refused })
-}
-
 func TestPrimes(t *testing.T) {
 	sieve := make([]bool, 10_000) // true: composite
 	for n := 2; n < len(sieve); n++ {
@@ -401,12 +397,12 @@ func FuzzValidate(f *testing.F) {
 			t.Fatalf("findings differ from time to time\n%s", diff)
 		}
 		for _, f := range first {
-			if f.Path == "" || f.Message == "" || f.Severity != policy.Refused && f.Severity != policy.Warning {
+			if f.Field == "" || f.Message == "" || f.Severity != reason.Refused && f.Severity != reason.Warning {
 				t.Fatalf("finding %+v", f)
 			}
 		}
 		r.Target = policy.Target{Kind: policy.TargetMesh}
-		if isRefused(policy.Validate(&r.Conf, policy.Context{Target: r.Target, Dialect: r.Origin.Dialect})) {
+		if reason.AnyRefused(policy.Validate(&r.Conf, policy.Context{Target: r.Target, Dialect: r.Origin.Dialect})) {
 			r.Conf = policy.Conf{}
 		}
 		got := policy.NewSet(policy.Set{Rules: []policy.Rule{r}}).Resolve(policy.Client{}, web)

@@ -15,8 +15,8 @@ func (c *Compiler) check(u *unit, e *Entry) {
 		u.problem(r)
 	}
 	for _, n := range e.Settings.Policy.Notes {
-		p := Problem{Reason: reason.New(reason.PolicyWithoutEffect, n.Origin.String(), n.Path, n.Message)}
-		if !c.wide[n.Origin] {
+		p := Problem{Reason: reason.New(reason.PolicyWithoutEffect, n.Author(), n.Field, n.Message)}
+		if !c.wide[author{n.Object, n.Entry}] {
 			p.Service = u.service.String()
 		}
 		u.problems = append(u.problems, p)
@@ -28,12 +28,18 @@ func (c *Compiler) check(u *unit, e *Entry) {
 	}
 }
 
+// author is a rule, by its document and which of the document's destinations it is about.
+type author struct {
+	document reason.Object
+	entry    int
+}
+
 // wideRules gives the rules that are about all services of a namespace or of the mesh.
-func wideRules(s *policy.Set) map[policy.Origin]bool {
-	wide := make(map[policy.Origin]bool)
+func wideRules(s *policy.Set) map[author]bool {
+	wide := make(map[author]bool)
 	for i := range s.Rules {
 		if k := s.Rules[i].Target.Kind; k == policy.TargetMesh || k == policy.TargetNamespace {
-			wide[s.Rules[i].Origin] = true
+			wide[author{s.Rules[i].Origin.Object(), s.Rules[i].Origin.Entry}] = true
 		}
 	}
 	return wide
@@ -64,7 +70,7 @@ func (c *Compiler) checkPolicies() []Problem {
 		zones = append(zones, u.zones...)
 	}
 	for _, n := range policies.UnknownZones(zones) {
-		found = append(found, Problem{Reason: reason.New(reason.PolicyNamesNoZone, n.Origin.String(), n.Path, n.Message)})
+		found = append(found, Problem{Reason: reason.New(reason.PolicyNamesNoZone, n.Author(), n.Field, n.Message)})
 	}
 	labels := knownLabels(policies)
 	for i := range policies.Rules {

@@ -56,7 +56,7 @@ type Compiler struct {
 	// What services share.
 	regions   map[topology.Zone]string
 	zones     map[topology.Zone]bool     // of the nodes
-	wide      map[policy.Origin]bool     // rules about many services
+	wide      map[author]bool            // rules about many services
 	pods      map[netip.Addr]*policy.Pod // of the node; nil without policies
 	known     []knownClient              // on the node, by address
 	conflicts map[netip.AddrPort]Key     // addresses that several ports ask for, and the first that does

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -104,18 +105,19 @@ func (j *judge) losses(own *ruling, covering []*ruling, merged *policy.Conf) []l
 // idle tells which fields that a rule says have no effect beside what holds with them, as what requests are hashed by has none
 // where the load balancer does not hash. Only the rules of a service are asked about: those of a namespace or of the mesh
 // hold for services of many kinds, and those of a route for whatever it leads to, so that data planes tell it there.
-func (c *comparison) idle() []policy.Note {
+func (c *comparison) idle() []reason.Finding {
 	r := c.own.rule
 	if c.isOpen || r.Target.Kind != policy.TargetService && r.Target.Kind != policy.TargetServiceImport {
 		return nil
 	}
 	whole := policy.NewSet(policy.Set{Rules: []policy.Rule{{Origin: r.Origin, Target: r.Target, Conf: c.merged}}})
 	to := policy.Destination{Service: serviceName(r.Target), Port: topology.Port{Name: r.Target.Section}}
-	var idle []policy.Note
+	var idle []reason.Finding
 	for _, n := range whole.Resolve(policy.Client{}, to).Notes {
-		field, _, _ := strings.Cut(n.Path, "[")
+		field, _, _ := strings.Cut(n.Field, "[")
 		isLost := slices.ContainsFunc(c.lost, func(l loss) bool { return isWithin(l.path, field) })
 		if !isLost && slices.ContainsFunc(slices.Collect(maps.Keys(c.own.said)), func(path string) bool { return isWithin(path, field) }) {
+			n.Field, n.Position = "spec."+n.Field, reason.Position{}
 			idle = append(idle, n)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
@@ -61,7 +61,7 @@ func Judge(w World) Verdict {
 type document struct {
 	policy   *v1alpha1.LoadBalancingPolicy
 	rules    []policy.Rule // one for each target; none where something is refused
-	problems []convert.Problem
+	problems []reason.Finding
 }
 
 // judge holds all policies, to compare each with the others.
@@ -165,10 +165,10 @@ func hasPort(s *corev1.Service, section string) bool {
 }
 
 // invalid says what is refused, by field.
-func invalid(problems []convert.Problem) []metav1.Condition {
+func invalid(problems []reason.Finding) []metav1.Condition {
 	var fields []string
 	for _, p := range problems {
-		if p.Refused {
+		if p.IsRefused() {
 			fields = append(fields, p.Text())
 		}
 	}
@@ -180,18 +180,18 @@ func invalid(problems []convert.Problem) []metav1.Condition {
 }
 
 // notes are the problems of a policy that is taken all the same, and what else has no effect.
-func (c *comparison) notes(problems []convert.Problem) []string {
+func (c *comparison) notes(problems []reason.Finding) []string {
 	var list []string
 	told := make(map[string]bool)
 	for _, p := range problems {
-		if !p.Refused {
+		if !p.IsRefused() {
 			list = append(list, p.Text())
 			told[p.Field] = true
 		}
 	}
 	for _, n := range c.idle() {
-		if field := "spec." + n.Path; !told[field] {
-			list = append(list, field+": "+n.Message)
+		if !told[n.Field] {
+			list = append(list, n.Text())
 		}
 	}
 	return list

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/hints"
 	"github.com/weir-lb/weir/internal/kube/plans"
@@ -77,8 +77,8 @@ func preview(s *feed.State) *Preview {
 }
 
 // Problems lists what is wrong with the services that were read.
-func (p *Preview) Problems() []convert.Problem {
-	var all []convert.Problem
+func (p *Preview) Problems() []reason.Finding {
+	var all []reason.Finding
 	for _, d := range p.Decisions {
 		all = append(all, d.Record.Problems...)
 	}

@@ -5,6 +5,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -18,8 +19,8 @@ type Objects struct {
 
 // Cluster converts a whole cluster, in the order of the input. A Service has the endpoints of its EndpointSlices; one
 // that has a selector and no slice at all has those of its pods.
-func Cluster(objects Objects, o Options) ([]topology.Node, []*topology.Service, []Problem) {
-	var found []Problem
+func Cluster(objects Objects, o Options) ([]topology.Node, []*topology.Service, []reason.Finding) {
+	var found []reason.Finding
 	var nodes []topology.Node
 	for _, n := range objects.Nodes {
 		node, problems := Node(n)
@@ -48,13 +49,13 @@ func Cluster(objects Objects, o Options) ([]topology.Node, []*topology.Service, 
 }
 
 // slicesByService groups the slices by the Service they name, and reports those that name none that is there.
-func slicesByService(objects Objects) (map[topology.ServiceName][]*discoveryv1.EndpointSlice, []Problem) {
+func slicesByService(objects Objects) (map[topology.ServiceName][]*discoveryv1.EndpointSlice, []reason.Finding) {
 	known := make(map[topology.ServiceName]bool, len(objects.Services))
 	for _, s := range objects.Services {
 		known[topology.ServiceName{Namespace: namespace(s.Namespace), Name: s.Name}] = true
 	}
 	grouped := make(map[topology.ServiceName][]*discoveryv1.EndpointSlice)
-	var found []Problem
+	var found []reason.Finding
 	for _, s := range objects.Slices {
 		p := problems{object: sliceRef(s)}
 		name := sliceService(s)

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 )
 
 // object reads a Kubernetes object from YAML.
@@ -23,7 +23,7 @@ func object[T any](t *testing.T, text string) *T {
 }
 
 // lines gives the problems as a person reads them.
-func lines(problems []convert.Problem) []string {
+func lines(problems []reason.Finding) []string {
 	var texts []string
 	for _, p := range problems {
 		texts = append(texts, p.String())

@@ -1,6 +1,6 @@
 // Package convert turns Kubernetes objects into weir's nouns.
 //
-// Its functions are total: any object gives a value. What is wrong with an object is a Problem; the part that is wrong
+// Its functions are total: any object gives a value. What is wrong with an object is a reason.Finding; the part that is wrong
 // is left out or replaced by its default, and the rest goes on. The package reads no file and asks no API server.
 package convert
 
@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -26,66 +27,23 @@ type Options struct {
 
 func (o Options) defaultMode() topology.Mode { return cmp.Or(o.Default, topology.ModeBalanced) }
 
-// Ref names an object.
-type Ref struct{ Kind, Namespace, Name string }
-
-// String gives "Service shop/web" or "Node n1".
-func (r Ref) String() string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
-	}
-	return r.Kind + " " + r.Namespace + "/" + r.Name
-}
-
-// Problem is something wrong with an object that does not keep the rest from working.
-type Problem struct {
-	Object  Ref
-	Field   string // path within the object, as in spec.ports[0].port; may be empty
-	Message string // what is wrong, and what was done about it where Instead does not say that
-	Source  string // file:line where it stands; empty when the object did not come from a file
-	// Refused tells that this is a setting of the user's which is not followed. A caller that knows an earlier good value of it keeps
-	// that instead of the default.
-	Refused bool
-	// Instead says what counts in the place of a setting that is refused, as in "the default is taken".
-	Instead string
-}
-
-// String gives the problem in a line.
-func (p Problem) String() string {
-	text := p.Object.String() + ": " + p.Text()
-	if p.Source != "" {
-		text = p.Source + ": " + text
-	}
-	return text
-}
-
-// Text gives the problem without its object and source, for texts that name them already.
-func (p Problem) Text() string {
-	text := p.Message
-	if p.Field != "" {
-		text = p.Field + ": " + text
-	}
-	if p.Instead != "" {
-		text += ": " + p.Instead
-	}
-	return text
-}
-
 // problems gathers what is wrong with one object.
 type problems struct {
-	object Ref
-	list   []Problem
+	object reason.Object
+	list   []reason.Finding
 }
 
 func (p *problems) add(field, format string, args ...any) {
-	p.list = append(p.list, Problem{Object: p.object, Field: field, Message: fmt.Sprintf(format, args...)})
+	p.list = append(p.list, reason.Finding{
+		Object: p.object, Field: field, Reason: reason.Invalid, Message: fmt.Sprintf(format, args...),
+	})
 }
 
 // refuse reports a setting that is not followed, and what counts instead.
 func (p *problems) refuse(field, instead, format string, args ...any) {
 	p.add(field, format, args...)
 	last := &p.list[len(p.list)-1]
-	last.Refused, last.Instead = true, instead
+	last.Severity, last.Instead = reason.Refused, instead
 }
 
 // What counts in the place of a setting that is refused.

@@ -4,13 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // Node converts a Node. A zone or region label that is missing or no label value counts as not known; CPU that is not
 // reported is 0. A node without the condition Ready counts as not ready, as it does for the built-in controller.
-func Node(n *corev1.Node) (topology.Node, []Problem) {
-	p := problems{object: Ref{Kind: "Node", Name: n.Name}}
+func Node(n *corev1.Node) (topology.Node, []reason.Finding) {
+	p := problems{object: reason.Object{Kind: "Node", Name: n.Name}}
 	node := topology.Node{Name: n.Name}
 	if name := n.Labels[api.LabelZone]; name == "" {
 		p.add(at("metadata.labels", api.LabelZone), "the node has no zone label: its zone is not known")

@@ -8,24 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // Pods makes the endpoints of a Service from the pods that its selector matches, as the built-in controller would: for
 // clusters that are described without EndpointSlices. Pods of other namespaces, finished ones and those that wait for
 // their address are passed over. None come from a Service without a selector.
-func Pods(s *corev1.Service, pods []*corev1.Pod, zones Zones) ([]topology.Endpoint, []Problem) {
+func Pods(s *corev1.Service, pods []*corev1.Pod, zones Zones) ([]topology.Endpoint, []reason.Finding) {
 	if len(s.Spec.Selector) == 0 {
 		return nil, nil
 	}
 	selector := labels.SelectorFromSet(s.Spec.Selector)
 	var endpoints []topology.Endpoint
-	var found []Problem
+	var found []reason.Finding
 	for _, pod := range pods {
 		if namespace(pod.Namespace) != namespace(s.Namespace) || !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		p := problems{object: Ref{Kind: "Pod", Namespace: namespace(pod.Namespace), Name: pod.Name}}
+		p := problems{object: reason.Object{Kind: "Pod", Namespace: namespace(pod.Namespace), Name: pod.Name}}
 		endpoints = append(endpoints, p.pod(s, pod, zones)...)
 		found = append(found, p.list...)
 	}

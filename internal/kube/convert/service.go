@@ -7,13 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // Service converts a Service without its endpoints; nil for type ExternalName, which has none. What the API server
 // would have defaulted is defaulted here too, so that a manifest written by hand means the same before and after it was
 // applied.
-func Service(s *corev1.Service, o Options) (*topology.Service, []Problem) {
+func Service(s *corev1.Service, o Options) (*topology.Service, []reason.Finding) {
 	p := problems{object: serviceRef(s)}
 	if s.Spec.Type == corev1.ServiceTypeExternalName {
 		p.add("spec.type", "ExternalName is a DNS alias without endpoints: left out")
@@ -38,8 +39,8 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []Problem) {
 	return svc, p.list
 }
 
-func serviceRef(s *corev1.Service) Ref {
-	return Ref{Kind: "Service", Namespace: namespace(s.Namespace), Name: s.Name}
+func serviceRef(s *corev1.Service) reason.Object {
+	return reason.Object{Kind: "Service", Namespace: namespace(s.Namespace), Name: s.Name}
 }
 
 // namespace gives the namespace that kubectl would put an object into when its manifest names none.

@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
@@ -36,12 +37,12 @@ func ZonesOf(nodes []topology.Node) Zones {
 // before one that is not, from one that stays before one that terminates, and else from the slice that comes first by
 // name. kube-proxy lets the slice that it happens to read last win. The same address with another port number is
 // another endpoint, as there.
-func Slices(list []*discoveryv1.EndpointSlice, zones Zones) ([]topology.Endpoint, []Problem) {
+func Slices(list []*discoveryv1.EndpointSlice, zones Zones) ([]topology.Endpoint, []reason.Finding) {
 	list = slices.SortedFunc(slices.Values(list), func(a, b *discoveryv1.EndpointSlice) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	var all []topology.Endpoint
-	var found []Problem
+	var found []reason.Finding
 	for _, s := range list {
 		p := problems{object: sliceRef(s)}
 		all = append(all, p.slice(s, zones)...)
@@ -73,8 +74,8 @@ func Endpoints(s *discoveryv1.EndpointSlice) iter.Seq2[int, *topology.Endpoint] 
 	}
 }
 
-func sliceRef(s *discoveryv1.EndpointSlice) Ref {
-	return Ref{Kind: "EndpointSlice", Namespace: namespace(s.Namespace), Name: s.Name}
+func sliceRef(s *discoveryv1.EndpointSlice) reason.Object {
+	return reason.Object{Kind: "EndpointSlice", Namespace: namespace(s.Namespace), Name: s.Name}
 }
 
 // sliceService names the Service that a slice belongs to; empty when it does not say.

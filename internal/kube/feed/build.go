@@ -6,6 +6,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 )
@@ -18,7 +19,7 @@ type builder struct {
 
 	state        *State        // nil before the first
 	zones        convert.Zones // of state's nodes
-	nodeProblems []convert.Problem
+	nodeProblems []reason.Finding
 }
 
 func newBuilder(o *Options) builder {

@@ -26,7 +26,7 @@ func keepLastGood(r, before *Record) {
 	}
 	for i := range r.Problems {
 		switch p := &r.Problems[i]; {
-		case !p.Refused:
+		case !p.IsRefused():
 		case isModeField(p.Field):
 			p.Instead = keepMode(r, before)
 		case before != nil:

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 )
@@ -32,7 +33,7 @@ type Record struct {
 	Managed bool
 	// Problems are what is wrong with the objects. Those that are Refused are settings for which Service has the last
 	// good ones.
-	Problems []convert.Problem
+	Problems []reason.Finding
 }
 
 // Record finds a record by name; nil when there is none.
@@ -45,10 +46,10 @@ func (s *State) Record(name topology.ServiceName) *Record {
 }
 
 // Refused lists the settings that are not followed.
-func (r *Record) Refused() []convert.Problem {
-	var refused []convert.Problem
+func (r *Record) Refused() []reason.Finding {
+	var refused []reason.Finding
 	for _, p := range r.Problems {
-		if p.Refused {
+		if p.IsRefused() {
 			refused = append(refused, p)
 		}
 	}

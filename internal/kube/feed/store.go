@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/weir-lb/weir/api"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 )
@@ -37,7 +38,7 @@ type objectName struct{ namespace, name string }
 // and hardly ever change what is read of it.
 type convertedNode struct {
 	node     topology.Node
-	problems []convert.Problem
+	problems []reason.Finding
 }
 
 // changes are what changed since the last time, with the objects as they are now.

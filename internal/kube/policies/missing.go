@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // MissingRoute notes that the route which a rule is about, or the named rule of it, is not among routes; false: it is, or
 // the rule is about no route.
-func MissingRoute(routes []policy.Route, r *policy.Rule) (policy.Note, bool) {
-	t, n := &r.Target, policy.Note{Path: fmt.Sprintf("targetRefs[%d]", r.Origin.Entry), Origin: r.Origin}
+func MissingRoute(routes []policy.Route, r *policy.Rule) (reason.Finding, bool) {
+	t, n := &r.Target, r.Origin.Finding(fmt.Sprintf("targetRefs[%d]", r.Origin.Entry), reason.NotFound, "")
 	if t.Kind != policy.TargetHTTPRoute && t.Kind != policy.TargetGRPCRoute {
 		return n, false
 	}
@@ -36,11 +37,13 @@ func MissingRoute(routes []policy.Route, r *policy.Rule) (policy.Note, bool) {
 	}
 	switch {
 	case !found:
-		n.Message = fmt.Sprintf("there is no %s %s/%s%s", t.Kind, t.Namespace, t.Name, near(t.Namespace+"/"+t.Name, names))
+		n.Message = fmt.Sprintf("there is no %s %s/%s", t.Kind, t.Namespace, t.Name)
+		n.Mend = near(t.Namespace+"/"+t.Name, names)
 		return n, true
 	case t.Section != "" && !slices.Contains(sections, t.Section):
-		n.Path += ".sectionName"
-		n.Message = fmt.Sprintf("%s %s/%s has no rule %q%s", t.Kind, t.Namespace, t.Name, t.Section, near(t.Section, sections))
+		n.Field += ".sectionName"
+		n.Message = fmt.Sprintf("%s %s/%s has no rule %q", t.Kind, t.Namespace, t.Name, t.Section)
+		n.Mend = near(t.Section, sections)
 		return n, true
 	default:
 		return n, false
@@ -52,5 +55,5 @@ func near(name string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ": did you mean " + strings.Join(topology.Near(name, names), ", ") + "?"
+	return "did you mean " + strings.Join(topology.Near(name, names), ", ") + "?"
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 )
 
 // Documents writes rules as policies, which Rules reads as the same rules. It is how documents of the mesh become policies.
@@ -24,19 +24,16 @@ import (
 //
 // Clients are those of the rule: a namespace of clients is written as the policy's own where that says the same, and else as a
 // selector by the label kubernetes.io/metadata.name. A rule of the mesh's about the services of a name in all namespaces
-// cannot be said: its policy has no namespace, so that it means the services in the one that it is applied to, and a Problem
+// cannot be said: its policy has no namespace, so that it means the services in the one that it is applied to, and a finding
 // says so.
-func Documents(rules []policy.Rule) ([]*v1alpha1.LoadBalancingPolicy, []convert.Problem) {
+func Documents(rules []policy.Rule) ([]*v1alpha1.LoadBalancingPolicy, []reason.Finding) {
 	var drafts []*draft
-	var problems []convert.Problem
+	var problems []reason.Finding
 	for i := range rules {
 		r := &rules[i]
 		if r.Target.Kind != policy.TargetMesh && r.Target.Namespace == "" {
-			problems = append(problems, convert.Problem{
-				Object:  convert.Ref{Kind: string(r.Origin.Dialect), Namespace: r.Origin.Namespace, Name: r.Origin.Name},
-				Message: fmt.Sprintf("is about %s %s in every namespace; the policy will be about that of its own", r.Target.Kind, r.Target.Name),
-				Source:  r.Origin.Source,
-			})
+			problems = append(problems, r.Origin.Finding("", reason.Differs,
+				fmt.Sprintf("is about %s %s in every namespace; the policy will be about that of its own", r.Target.Kind, r.Target.Name)))
 		}
 		home, clients := place(r)
 		same := func(d *draft) bool { return d.takes(r, home, &clients) }
@@ -64,7 +61,7 @@ type draft struct {
 
 func (d *draft) takes(r *policy.Rule, home string, clients *policy.Clients) bool {
 	a, b := d.rule.Origin, r.Origin
-	a.Entry, a.Source, b.Entry, b.Source = 0, "", 0, ""
+	a.Entry, a.Source, b.Entry, b.Source = 0, reason.Position{}, 0, reason.Position{}
 	return a == b && d.home == home && len(d.targets) < maxTargets && !slices.Contains(d.targets, r.Target) &&
 		reflect.DeepEqual(&d.clients, clients) && reflect.DeepEqual(&d.rule.Conf, &r.Conf)
 }

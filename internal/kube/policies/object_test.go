@@ -14,8 +14,8 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
@@ -63,7 +63,7 @@ func TestWhatIsWrittenIsReadAsTheSameRules(t *testing.T) {
 			}
 			more, problems := policies.Rules(parse(t, string(text)))
 			for _, problem := range problems {
-				if problem.Refused {
+				if problem.IsRefused() {
 					t.Fatalf("seed %d: %s\n%s", seed, problem.String(), text)
 				}
 			}
@@ -91,7 +91,7 @@ func byTarget(a, b policy.Rule) int {
 func valid(rules []policy.Rule) bool {
 	for i := range rules {
 		for _, f := range rules[i].Validate() {
-			if f.Severity == policy.Refused {
+			if f.Severity == reason.Refused {
 				return false
 			}
 		}
@@ -136,7 +136,7 @@ func TestClientsOfANamespaceThatThePolicyIsNotInAreSelectedByItsName(t *testing.
 
 func TestAServiceOfEveryNamespaceIsAProblem(t *testing.T) {
 	list, problems := policies.Documents([]policy.Rule{{
-		Origin: policy.Origin{Dialect: policy.DialectMeshLoadBalancing, Name: "lb-1", Source: "a.yaml:1"},
+		Origin: policy.Origin{Dialect: policy.DialectMeshLoadBalancing, Name: "lb-1", Source: reason.Position{File: "a.yaml", Line: 1}},
 		Target: policy.Target{Kind: policy.TargetService, Name: "backend"},
 	}})
 	if len(list) != 1 || list[0].Namespace != "" || len(problems) != 1 {
@@ -166,7 +166,7 @@ func FuzzRules(f *testing.F) {
 			return
 		}
 		rules, problems := policies.Rules(p)
-		if refused := slices.ContainsFunc(problems, func(p convert.Problem) bool { return p.Refused }); refused == (len(rules) > 0) {
+		if refused := reason.AnyRefused(problems); refused == (len(rules) > 0) {
 			t.Fatalf("%d rules, problems %v", len(rules), problems)
 		}
 		if len(rules) == 0 || p.Namespace == "" {

@@ -9,8 +9,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 )
 
 // The bounds of a route: those of the Gateway API's own CRDs. Files are checked by nobody else.
@@ -30,7 +30,7 @@ const (
 
 // HTTPRoute converts a route. What is wrong with it is reported; a condition that cannot be followed takes its match along,
 // and a rule that loses its last match is left out, so that no rule is ever about more requests than were meant.
-func HTTPRoute(r *gatewayv1.HTTPRoute) (policy.Route, []convert.Problem) {
+func HTTPRoute(r *gatewayv1.HTTPRoute) (policy.Route, []reason.Finding) {
 	c := newRouteReader(policy.TargetHTTPRoute, &r.ObjectMeta)
 	c.envelope(&r.Spec.CommonRouteSpec, r.Spec.Hostnames)
 	for i := range r.Spec.Rules[:c.atMost("spec.rules", len(r.Spec.Rules), maxRules)] {
@@ -55,7 +55,7 @@ func HTTPRoute(r *gatewayv1.HTTPRoute) (policy.Route, []convert.Problem) {
 }
 
 // GRPCRoute converts a route as HTTPRoute does. Its services and methods become the paths that gRPC puts them in.
-func GRPCRoute(r *gatewayv1.GRPCRoute) (policy.Route, []convert.Problem) {
+func GRPCRoute(r *gatewayv1.GRPCRoute) (policy.Route, []reason.Finding) {
 	c := newRouteReader(policy.TargetGRPCRoute, &r.ObjectMeta)
 	c.envelope(&r.Spec.CommonRouteSpec, r.Spec.Hostnames)
 	for i := range r.Spec.Rules[:c.atMost("spec.rules", len(r.Spec.Rules), maxRules)] {
@@ -78,17 +78,17 @@ func GRPCRoute(r *gatewayv1.GRPCRoute) (policy.Route, []convert.Problem) {
 
 // routeReader makes one route.
 type routeReader struct {
-	object  convert.Ref
+	object  reason.Object
 	route   policy.Route
 	matches int             // so far, in all rules
 	steps   int             // of expressions, so far
 	names   map[string]bool // of rules, so far
-	found   []convert.Problem
+	found   []reason.Finding
 }
 
 func newRouteReader(kind policy.TargetKind, m *metav1.ObjectMeta) *routeReader {
 	return &routeReader{
-		object: convert.Ref{Kind: string(kind), Namespace: namespaceOf(m), Name: m.Name},
+		object: reason.Object{Kind: string(kind), Namespace: namespaceOf(m), Name: m.Name},
 		route: policy.Route{
 			Kind: kind, Namespace: namespaceOf(m), Name: m.Name, Created: m.CreationTimestamp.Time,
 		},
@@ -105,7 +105,7 @@ func namespaceOf(m *metav1.ObjectMeta) string {
 }
 
 func (c *routeReader) report(field, format string, args ...any) {
-	c.found = append(c.found, convert.Problem{Object: c.object, Field: field, Message: fmt.Sprintf(format, args...)})
+	c.found = append(c.found, reason.Finding{Object: c.object, Field: field, Reason: reason.Invalid, Message: fmt.Sprintf(format, args...)})
 }
 
 // atMost bounds the length of a list.

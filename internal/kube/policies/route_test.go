@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
@@ -66,7 +66,7 @@ func sayServices(b *strings.Builder, word string, services []policy.ServicePort)
 }
 
 // complaints gives problems as lines.
-func complaints(problems []convert.Problem) string {
+func complaints(problems []reason.Finding) string {
 	lines := make([]string, 0, len(problems))
 	for _, p := range problems {
 		lines = append(lines, p.Text())

@@ -9,8 +9,8 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 )
 
 // maxTargets is how many targets a policy may have: the limit of the CustomResourceDefinition, which files do not go through.
@@ -19,11 +19,11 @@ const maxTargets = 16
 
 // Rules gives what a policy says: a rule for each of its targets, in their order.
 //
-// A policy is taken whole or not at all: where a Problem is Refused there are no rules, and who knows an earlier form of the
-// policy goes on with it. The other problems are warnings. All name the field, below spec. The policy may come from a file,
+// A policy is taken whole or not at all: where a finding is Refused there are no rules, and who knows an earlier form of the
+// policy goes on with it. The other findings are warnings. All name the field, below spec. The policy may come from a file,
 // so everything is checked that an API server checks.
-func Rules(p *v1alpha1.LoadBalancingPolicy) ([]policy.Rule, []convert.Problem) {
-	r := &reader{policy: p, seen: make(map[string]bool)}
+func Rules(p *v1alpha1.LoadBalancingPolicy) ([]policy.Rule, []reason.Finding) {
+	r := &reader{policy: p}
 	clients := r.clients(p.Spec.Clients)
 	switch n := len(p.Spec.TargetRefs); {
 	case n == 0:
@@ -46,15 +46,17 @@ func Rules(p *v1alpha1.LoadBalancingPolicy) ([]policy.Rule, []convert.Problem) {
 		}
 		rules = append(rules, rule)
 	}
-	if !r.refused { // else it would tell of what is missing for having been left out
+	if !reason.AnyRefused(r.findings) { // else it would tell of what is missing for having been left out
 		for i := range rules {
-			r.find(rules[i].Validate())
+			for _, f := range rules[i].Validate() {
+				r.tell(f)
+			}
 		}
 	}
-	if r.refused {
-		return nil, r.problems
+	if reason.AnyRefused(r.findings) {
+		return nil, r.findings
 	}
-	return rules, r.problems
+	return rules, r.findings
 }
 
 // isConsumer tells whether a policy is about the requests of its own namespace's clients to another one's service. Those of
@@ -73,40 +75,21 @@ func origin(p *v1alpha1.LoadBalancingPolicy, entry int) policy.Origin {
 	}
 }
 
-// Ref names a policy in a Problem.
-func Ref(p *v1alpha1.LoadBalancingPolicy) convert.Ref {
-	return convert.Ref{Kind: v1alpha1.Kind, Namespace: p.Namespace, Name: p.Name}
-}
-
 // reader gathers what is wrong with one policy.
 type reader struct {
 	policy   *v1alpha1.LoadBalancingPolicy
-	problems []convert.Problem
-	seen     map[string]bool // what was told: rules of several targets share a Conf
-	refused  bool
+	findings []reason.Finding
 }
 
 func (r *reader) refuse(field, format string, args ...any) {
-	r.refused = true
-	r.tell(convert.Problem{Field: "spec." + field, Message: fmt.Sprintf(format, args...), Refused: true})
+	r.tell(reason.Finding{Field: field, Severity: reason.Refused, Reason: reason.Invalid, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) tell(p convert.Problem) {
-	if key := p.Field + "\n" + p.Message; !r.seen[key] {
-		r.seen[key] = true
-		p.Object = Ref(r.policy)
-		r.problems = append(r.problems, p)
-	}
-}
-
-// find tells what the validator found.
-func (r *reader) find(findings []policy.Finding) {
-	for _, f := range findings {
-		if f.Severity == policy.Refused {
-			r.refuse(f.Path, "%s", f.Message)
-			continue
-		}
-		r.tell(convert.Problem{Field: "spec." + f.Path, Message: f.Message})
+// tell adds a finding about a field below spec, once: rules of several targets share a Conf.
+func (r *reader) tell(f reason.Finding) {
+	f.Object, f.Field = origin(r.policy, 0).Object(), "spec."+f.Field
+	if !slices.Contains(r.findings, f) {
+		r.findings = append(r.findings, f)
 	}
 }
 

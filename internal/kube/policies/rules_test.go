@@ -158,7 +158,7 @@ func TestABadPolicyGivesNoRulesAndNamesTheField(t *testing.T) {
 			}
 			var fields []string
 			for _, p := range problems {
-				if p.Refused {
+				if p.IsRefused() {
 					fields = append(fields, p.Field)
 				}
 				if want := "LoadBalancingPolicy shop/bad: spec."; !strings.HasPrefix(p.String(), want) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
@@ -29,7 +29,7 @@ type Objects struct {
 // policy.Set.Keep.
 //
 // Shape: the problems of each object, policies first, then routes, each by namespace and name.
-func Assemble(o Objects) (*policy.Set, []convert.Problem) {
+func Assemble(o Objects) (*policy.Set, []reason.Finding) {
 	var s sharer
 	w := world{namespaces: make(map[string]policy.Labels), nodes: make(map[string]policy.Labels)}
 	for _, p := range o.Policies {
@@ -80,7 +80,7 @@ type document struct {
 	created  time.Time
 	rules    []policy.Rule // of a policy
 	route    *policy.Route // of a route
-	problems []convert.Problem
+	problems []reason.Finding
 }
 
 func policyDocument(p *v1alpha1.LoadBalancingPolicy) *document {
@@ -107,11 +107,6 @@ func grpcRouteDocument(r *gatewayv1.GRPCRoute) *document {
 	}
 }
 
-// isRefused tells whether a wish of the document's author is not followed.
-func (d *document) isRefused() bool {
-	return slices.ContainsFunc(d.problems, func(p convert.Problem) bool { return p.Refused })
-}
-
 func compareDocuments(a, b *document) int {
 	order := []kind{kindPolicy, kindHTTPRoute, kindGRPCRoute}
 	return cmp.Or(
@@ -131,7 +126,7 @@ type world struct {
 }
 
 // assemble puts the parts together, and reports policies for routes that are not there.
-func (w *world) assemble() (policy.Set, []convert.Problem) {
+func (w *world) assemble() (policy.Set, []reason.Finding) {
 	set := policy.Set{Pods: w.pods, Namespaces: w.namespaces, Nodes: w.nodes}
 	for _, d := range w.documents {
 		set.Rules = append(set.Rules, d.rules...)
@@ -139,7 +134,7 @@ func (w *world) assemble() (policy.Set, []convert.Problem) {
 			set.Routes = append(set.Routes, *d.route)
 		}
 	}
-	var problems []convert.Problem
+	var problems []reason.Finding
 	for _, d := range w.documents {
 		problems = append(problems, d.problems...)
 		for i := range d.rules {
@@ -152,13 +147,11 @@ func (w *world) assemble() (policy.Set, []convert.Problem) {
 }
 
 // missing reports a rule whose route, or rule of a route, is not there. The rule stays: the route may come.
-func (w *world) missing(routes []policy.Route, r *policy.Rule) (convert.Problem, bool) {
+func (w *world) missing(routes []policy.Route, r *policy.Rule) (reason.Finding, bool) {
 	if w.unknown[kind(r.Target.Kind)] {
-		return convert.Problem{}, false
+		return reason.Finding{}, false
 	}
-	note, ok := policies.MissingRoute(routes, r)
-	return convert.Problem{
-		Object: convert.Ref{Kind: string(kindPolicy), Namespace: r.Origin.Namespace, Name: r.Origin.Name},
-		Field:  "spec." + note.Path, Message: note.Message, Source: r.Origin.Source,
-	}, ok
+	f, ok := policies.MissingRoute(routes, r)
+	f.Field = "spec." + f.Field
+	return f, ok
 }

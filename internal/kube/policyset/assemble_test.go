@@ -47,7 +47,7 @@ func TestObjectsAreAssembledToASetThatResolves(t *testing.T) {
 		Nodes:      []*corev1.Node{{ObjectMeta: labelled("n1")}, {ObjectMeta: labelled("n2")}},
 	})
 	wantProblems := `LoadBalancingPolicy shop/bad: spec.loadBalancer.type: `
-	if len(problems) != 3 || !strings.HasPrefix(problems[0].String(), wantProblems) || !problems[0].Refused ||
+	if len(problems) != 3 || !strings.HasPrefix(problems[0].String(), wantProblems) || !problems[0].IsRefused() ||
 		problems[1].String() != `HTTPRoute default/r: spec.hostnames[0]: "?" is no host name: left out` {
 		t.Errorf("problems: %v", problems)
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/latest"
 )
@@ -96,7 +96,7 @@ type Follower struct {
 	builder builder
 
 	sets     *latest.Value[*policy.Set]
-	problems *latest.Value[[]convert.Problem]
+	problems *latest.Value[[]reason.Finding]
 	ready    chan struct{}
 }
 
@@ -110,7 +110,7 @@ func NewFollower(config *rest.Config, o Options) (*Follower, error) {
 	}
 	f := &Follower{
 		options: o, store: newStore(), builder: builder{options: &o},
-		sets: latest.New(policy.NewSet(policy.Set{})), problems: latest.New[[]convert.Problem](nil), ready: make(chan struct{}),
+		sets: latest.New(policy.NewSet(policy.Set{})), problems: latest.New[[]reason.Finding](nil), ready: make(chan struct{}),
 	}
 	f.kinds = resources(f.store)
 	var err error
@@ -124,7 +124,7 @@ func NewFollower(config *rest.Config, o Options) (*Follower, error) {
 func (f *Follower) Sets() *latest.Value[*policy.Set] { return f.sets }
 
 // Problems holds what is wrong with the objects of the newest set, and what it needs that is not followed.
-func (f *Follower) Problems() *latest.Value[[]convert.Problem] { return f.problems }
+func (f *Follower) Problems() *latest.Value[[]reason.Finding] { return f.problems }
 
 // Ready closes when Sets has a set of all that there is, or when Options.Wait is over.
 func (f *Follower) Ready() <-chan struct{} { return f.ready }
@@ -254,7 +254,7 @@ type builder struct {
 	told    map[string]bool // problems that were logged and are still there
 }
 
-func (b *builder) next(w world) (*policy.Set, []convert.Problem) {
+func (b *builder) next(w world) (*policy.Set, []reason.Finding) {
 	parts, problems := w.assemble()
 	set := parts.Keep(b.before, b.refused(&w))
 	if set == &parts {
@@ -270,7 +270,7 @@ func (b *builder) next(w world) (*policy.Set, []convert.Problem) {
 func (b *builder) refused(w *world) []policy.Origin {
 	var refused []policy.Origin
 	for _, d := range w.documents {
-		if d.kind == kindPolicy && d.isRefused() && b.knows(d.namespace, d.name, &d.created) {
+		if d.kind == kindPolicy && reason.AnyRefused(d.problems) && b.knows(d.namespace, d.name, &d.created) {
 			refused = append(refused, policy.Origin{Dialect: policy.DialectCRD, Namespace: d.namespace, Name: d.name})
 		}
 	}
@@ -286,10 +286,10 @@ func (b *builder) knows(namespace, name string, created *time.Time) bool {
 }
 
 // explain says of each policy that is refused what counts instead.
-func (b *builder) explain(problems []convert.Problem) []convert.Problem {
+func (b *builder) explain(problems []reason.Finding) []reason.Finding {
 	for i := range problems {
 		p := &problems[i]
-		if !p.Refused || p.Instead != "" {
+		if !p.IsRefused() || p.Instead != "" {
 			continue
 		}
 		p.Instead = "nothing of it is followed"
@@ -301,7 +301,7 @@ func (b *builder) explain(problems []convert.Problem) []convert.Problem {
 }
 
 // warn logs each problem once for as long as it is there.
-func (b *builder) warn(problems []convert.Problem) {
+func (b *builder) warn(problems []reason.Finding) {
 	now := make(map[string]bool, len(problems))
 	for i := range problems {
 		text := problems[i].String()

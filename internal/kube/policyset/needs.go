@@ -7,19 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-lb/weir/internal/core/policy"
-	"github.com/weir-lb/weir/internal/kube/convert"
+	"github.com/weir-lb/weir/internal/core/reason"
 )
 
 // Needs reports the rules of a set that ask for labels or annotations of objects that o does not follow, and names the
 // agent's flag that would follow them. Such a rule stays, and finds nothing.
 //
 // Shape: a problem for each field, in the order of the rules; none for a nil set.
-func Needs(s *policy.Set, o Options) []convert.Problem {
+func Needs(s *policy.Set, o Options) []reason.Finding {
 	if s == nil {
 		return nil
 	}
 	o = o.withDefaults()
-	n := needs{set: s, options: &o, onPods: make(map[string]bool), told: make(map[convert.Problem]bool)}
+	n := needs{set: s, options: &o, onPods: make(map[string]bool), told: make(map[reason.Finding]bool)}
 	for i := range s.Rules {
 		n.rule(&s.Rules[i])
 	}
@@ -31,16 +31,14 @@ type needs struct {
 	set     *policy.Set
 	options *Options
 	origin  *policy.Origin
-	onPods  map[string]bool          // whether pods have a label, as far as it was asked for
-	told    map[convert.Problem]bool // the rules of a policy share most of what they say
-	found   []convert.Problem
+	onPods  map[string]bool // whether pods have a label, as far as it was asked for
+	told    map[reason.Finding]bool
+	found   []reason.Finding
 }
 
 func (n *needs) add(field, format string, args ...any) {
-	p := convert.Problem{
-		Object: convert.Ref{Kind: string(n.origin.Dialect), Namespace: n.origin.Namespace, Name: n.origin.Name},
-		Field:  "spec." + field, Message: fmt.Sprintf(format, args...), Source: n.origin.Source,
-	}
+	p := n.origin.Finding("spec."+field, reason.NotWatched, fmt.Sprintf(format, args...))
+	p.Entry = 0 // the rules of a policy share most of what they say
 	if !n.told[p] {
 		n.told[p] = true
 		n.found = append(n.found, p)

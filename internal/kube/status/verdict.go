@@ -12,7 +12,6 @@ import (
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
-	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/kube/plans"
 )
 
@@ -130,12 +129,12 @@ func warningsOf(d *plans.Decision, o Outcome) []warning {
 		}
 	}
 	for _, p := range d.Record.Problems {
-		if p.Object.Kind != "Service" || !strings.HasPrefix(p.Field, "metadata.") && !p.Refused {
+		if p.Object.Kind != "Service" || !strings.HasPrefix(p.Field, "metadata.") && !p.IsRefused() {
 			continue
 		}
 		w := warning{about: p.Field, note: p.Text()}
 		switch {
-		case p.Refused:
+		case p.IsRefused():
 			w.reason = refusal(p)
 		case isNativeMode(p.Field):
 			w.reason = reasonConflictingModes
@@ -167,7 +166,7 @@ func isNativeMode(field string) bool {
 }
 
 // refusal gives the reason for a setting that is not followed.
-func refusal(p convert.Problem) string {
+func refusal(p reason.Finding) string {
 	is := func(key string) bool { return strings.HasSuffix(p.Field, "["+key+"]") }
 	switch {
 	case is(api.LabelDistribution), isNativeMode(p.Field), p.Field == "spec.trafficDistribution":
