@@ -102,7 +102,8 @@ func (f *controllerFlags) services() flagGroup {
 	f.reading.addCosts(g)
 	g.Var(&f.gates, "feature-gates", gatesUsage)
 	g.BoolVar(&f.policies, "policies", true,
-		"write what becomes of LoadBalancingPolicies to their status, and which are attached to a Service to that")
+		"keep the maxSkew of LoadBalancingPolicies in hints, and write what becomes of policies to their status, and which are "+
+			"attached to a Service to that")
 	return g
 }
 
@@ -172,7 +173,7 @@ func (f *controllerFlags) run(c *cobra.Command) error {
 		return f.clean(c, config, options)
 	case f.dryRun:
 		options.Feed.Logger = logger
-		return f.preview(c, config, options.Feed)
+		return f.preview(c, config, options)
 	}
 	logger.Info("starting", "version", ops.ReadBuild().Version, slog.Group("config", settings(c.Flags())...))
 	return f.control(c.Context(), config, options)

@@ -13,11 +13,10 @@ import (
 	"github.com/weir-lb/weir/internal/core/plan"
 	"github.com/weir-lb/weir/internal/explain"
 	"github.com/weir-lb/weir/internal/kube/control"
-	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
 )
 
 // preview prints what a controller would write to the cluster as it is.
-func (f *controllerFlags) preview(c *cobra.Command, config *rest.Config, o kubefeed.Options) error {
+func (f *controllerFlags) preview(c *cobra.Command, config *rest.Config, o control.Options) error {
 	p, err := control.Look(c.Context(), config, o)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/plans"
+	"github.com/weir-lb/weir/internal/kube/policyset"
 	"github.com/weir-lb/weir/internal/kube/status"
 	"github.com/weir-lb/weir/internal/kube/webhook"
 	"github.com/weir-lb/weir/internal/latest"
@@ -35,7 +36,8 @@ const (
 type Controller struct {
 	cache    cache.Cache
 	feed     *feed.Feed
-	book     *plans.Book
+	policies *policyset.Follower // nil: they are not followed
+	store    *plans.Store
 	planner  *planner
 	election *election
 	events   *events.Recorder
@@ -53,7 +55,7 @@ func New(config *rest.Config, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{book: plans.NewBook(time.Now)}
+	c := &Controller{store: plans.NewStore(time.Now)}
 	if err := c.build(config, &o); err != nil {
 		return nil, fmt.Errorf("prepare the controller: %w", err)
 	}
@@ -68,7 +70,13 @@ func (c *Controller) build(config *rest.Config, o *Options) (err error) {
 	if c.feed, err = feed.New(c.cache, o.Feed); err != nil {
 		return err
 	}
-	c.planner = newPlanner(c.feed.States(), c.book)
+	c.planner = newPlanner(c.feed.States(), c.store)
+	if o.Policies {
+		if c.policies, err = policyset.NewFollower(config, policyset.Options{RulesOnly: true, Logger: o.Logger}); err != nil {
+			return err
+		}
+		c.planner.policies = c.policies.Sets()
+	}
 	client, err := eventsv1client.NewForConfig(config)
 	if err != nil {
 		return err
@@ -93,7 +101,7 @@ func (c *Controller) build(config *rest.Config, o *Options) (err error) {
 	if o.Webhook == nil {
 		return nil
 	}
-	if c.webhook, err = webhook.New(config, c.book, *o.Webhook); err != nil {
+	if c.webhook, err = webhook.New(config, c.store, *o.Webhook); err != nil {
 		return err
 	}
 	c.election.duties = append(c.election.duties, c.webhook.Lead)
@@ -108,12 +116,28 @@ func (c *Controller) Run(ctx context.Context) error {
 		{Name: "events", Run: c.events.Run},
 		{Name: "watch", Run: c.cache.Start},
 		{Name: "feed", Run: c.feed.Run},
-		{Name: "plans", Run: c.planner.run},
+		{Name: "plans", Run: c.plan},
+	}
+	if c.policies != nil {
+		parts = append(parts, ops.Part{Name: "policies", Run: c.policies.Run})
 	}
 	if c.webhook != nil {
 		parts = append(parts, ops.Part{Name: "webhook", Run: c.webhook.Run})
 	}
 	return ops.Run(ctx, append(parts, ops.Part{Name: "election", Run: c.stand})...)
+}
+
+// plan plans once the policies are read, or as soon as they are not waited for any longer: hints that ignore them would be
+// written twice.
+func (c *Controller) plan(ctx context.Context) error {
+	if c.policies != nil {
+		select {
+		case <-c.policies.Ready():
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return c.planner.run(ctx)
 }
 
 // stand stands for election once the cluster is read: a replica that cannot read it must not lead.
@@ -130,7 +154,7 @@ func (c *Controller) stand(ctx context.Context) error {
 func (c *Controller) States() *latest.Value[*feed.State] { return c.feed.States() }
 
 // Decisions lists what was decided last, sorted by name.
-func (c *Controller) Decisions() []*plans.Decision { return c.book.All() }
+func (c *Controller) Decisions() []*plans.Decision { return c.store.All() }
 
 // Ready lists the conditions under which this replica does its part: the cluster is planned, and the webhook answers.
 func (c *Controller) Ready() []ops.Check {
@@ -158,7 +182,7 @@ func (c *Controller) newReconciler(config *rest.Config, o *Options) (*reconciler
 		return nil, err
 	}
 	reporter, err := status.New(status.Options{
-		Services: services, Events: c.events, Decisions: c.book.All, Registerer: o.Registerer,
+		Services: services, Events: c.events, Decisions: c.store.All, Registerer: o.Registerer,
 	})
 	if err != nil {
 		return nil, err
@@ -175,7 +199,7 @@ func (c *Controller) newReconciler(config *rest.Config, o *Options) (*reconciler
 	if err != nil {
 		return nil, err
 	}
-	return &reconciler{writer: newWriter(direct, c.book, bucket, reporter), reporter: reporter}, nil
+	return &reconciler{writer: newWriter(direct, c.store, bucket, reporter), reporter: reporter}, nil
 }
 
 // newClient makes a client that asks the API server each time, as fast as it is told to.

@@ -20,7 +20,7 @@ import (
 type rivalry struct {
 	t       *testing.T
 	cluster *cluster
-	book    *book
+	store   *store
 	reconciler
 	told   *told
 	counts *counts
@@ -31,10 +31,10 @@ type rivalry struct {
 func newRivalry(t *testing.T) *rivalry {
 	t.Helper()
 	r := &rivalry{t: t, told: &told{}, counts: &counts{}, began: time.Now(), plan: "a"}
-	r.book = &book{}
+	r.store = &store{}
 	r.strip()
-	r.cluster = newCluster(r.book.d)
-	w := newWriter(r.cluster, r.book, rate.NewLimiter(rate.Inf, 1), r.counts)
+	r.cluster = newCluster(r.store.d)
+	w := newWriter(r.cluster, r.store, rate.NewLimiter(rate.Inf, 1), r.counts)
 	r.reconciler = reconciler{writer: w, reporter: r.told}
 	return r
 }
@@ -47,11 +47,11 @@ func (r *rivalry) strip() {
 		r.cluster.versions["s1"]++
 		versions = r.cluster.versions
 	}
-	r.book.d = decide(r.t, versions, "->"+r.plan)
+	r.store.d = decide(r.t, versions, "->"+r.plan)
 }
 
 // written is what the feed shows after a write of ours.
-func (r *rivalry) written() { r.book.d = decide(r.t, r.cluster.versions, r.plan+">"+r.plan) }
+func (r *rivalry) written() { r.store.d = decide(r.t, r.cluster.versions, r.plan+">"+r.plan) }
 
 // look reconciles once and tells whether that wrote.
 func (r *rivalry) look() (wrote bool, again time.Duration) {
@@ -142,8 +142,8 @@ func TestAnotherWishIsAnotherStruggle(t *testing.T) {
 		r.rewrites(10)
 		removed := func() {
 			r.cluster.versions["s1"]++
-			r.book.d = decide(t, r.cluster.versions, "a>-")
-			r.book.d.Plans, r.book.d.Record.Managed = nil, false
+			r.store.d = decide(t, r.cluster.versions, "a>-")
+			r.store.d.Plans, r.store.d.Record.Managed = nil, false
 		}
 		removed()
 		if wrote, _ := r.look(); !wrote {
@@ -167,7 +167,7 @@ func TestAStruggleIsOverOnceHintsHaveStood(t *testing.T) {
 			t.Fatal("not slowed")
 		}
 		time.Sleep(time.Second)
-		r.book.d = decide(t, r.cluster.versions, "a>a") // the webhook is back, and did it
+		r.store.d = decide(t, r.cluster.versions, "a>a") // the webhook is back, and did it
 		_, again := r.look()
 		if again != calm || !r.last().Undone {
 			t.Errorf("hints are back: look again after %v, reported %+v", again, r.last())
@@ -201,8 +201,8 @@ func TestHintsThatAreUndoneNowAndThenAreWrittenAtOnce(t *testing.T) {
 func TestSlicesThatAreUndoneOneAfterTheOtherCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRivalry(t)
-		r.book.d = decide(t, nil, "->a", "->a")
-		r.cluster = newCluster(r.book.d)
+		r.store.d = decide(t, nil, "->a", "->a")
+		r.cluster = newCluster(r.store.d)
 		r.writer.client = r.cluster
 		r.look()
 		for range freeRewrites {
@@ -211,7 +211,7 @@ func TestSlicesThatAreUndoneOneAfterTheOtherCountOnce(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 				r.cluster.versions["s1"]++
 				r.cluster.versions["s2"]++
-				r.book.d = decide(t, r.cluster.versions, texts...)
+				r.store.d = decide(t, r.cluster.versions, texts...)
 				if wrote, again := r.look(); !wrote {
 					t.Fatalf("look again after %v; counted %v", again, r.counts.waits)
 				}

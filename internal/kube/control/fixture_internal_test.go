@@ -82,10 +82,10 @@ func spelt(zones string) *discoveryv1.EndpointHints {
 	return h
 }
 
-// book is a book with one page.
-type book struct{ d *plans.Decision }
+// store is a store with one page.
+type store struct{ d *plans.Decision }
 
-func (b *book) Lookup(topology.ServiceName) (*plans.Decision, bool) { return b.d, b.d != nil }
+func (b *store) Lookup(topology.ServiceName) (*plans.Decision, bool) { return b.d, b.d != nil }
 
 // cluster is an API server that knows the versions of slices, and nothing of what is in them. It refuses a patch that is
 // not pinned to the present version, and, before it looks at that, whatever it is told to refuse.

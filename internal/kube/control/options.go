@@ -29,7 +29,7 @@ type Options struct {
 	LeaderElection LeaderElection
 	// Webhook puts the plan's hints on slices as they are written by others; nil: nothing does.
 	Webhook *webhook.Options
-	// Policies has the leader write what becomes of load-balancing policies.
+	// Policies has plans keep the maxSkew of load-balancing policies, and the leader write what becomes of them.
 	Policies bool
 	// Workers is how many services are reconciled in parallel; 0: DefaultWorkers.
 	Workers int

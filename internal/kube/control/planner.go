@@ -6,18 +6,20 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/plans"
 	"github.com/weir-lb/weir/internal/latest"
 )
 
-// planner keeps the book: it plans each new state in one pass, on every replica. On the leader it puts the services that
-// have to be reconciled into the queue, which holds each name once however often it is put there: it is bounded by the
+// planner plans each new state, and each change of policies, in one pass, on every replica. On the leader it puts the services
+// that have to be reconciled into the queue, which holds each name once however often it is put there: it is bounded by the
 // number of services.
 type planner struct {
-	states *latest.Value[*feed.State]
-	book   *plans.Book
+	states   *latest.Value[*feed.State]
+	policies *latest.Value[*policy.Set]
+	store    *plans.Store
 
 	planned chan struct{} // closed once the first state is planned
 	once    sync.Once
@@ -29,20 +31,22 @@ type planner struct {
 // queue is where names of services go.
 type queue = workqueue.TypedRateLimitingInterface[topology.ServiceName]
 
-func newPlanner(states *latest.Value[*feed.State], b *plans.Book) *planner {
-	return &planner{states: states, book: b, planned: make(chan struct{})}
+func newPlanner(states *latest.Value[*feed.State], s *plans.Store) *planner {
+	return &planner{states: states, policies: latest.New[*policy.Set](nil), store: s, planned: make(chan struct{})}
 }
 
 // run plans until ctx is done.
 func (p *planner) run(ctx context.Context) error {
 	for {
 		state, changed := p.states.Load()
+		policies, changedPolicies := p.policies.Load()
 		if state != nil {
-			p.enqueue(p.book.Update(state))
+			p.enqueue(p.store.Update(state, policies))
 			p.once.Do(func() { close(p.planned) })
 		}
 		select {
 		case <-changed:
+		case <-changedPolicies:
 		case <-ctx.Done():
 			return nil
 		}
@@ -67,7 +71,7 @@ func (p *planner) lead(ctx context.Context, q queue) {
 	defer p.mu.Unlock()
 	p.queue = q
 	context.AfterFunc(ctx, func() { p.retire(q) })
-	for _, d := range p.book.All() {
+	for _, d := range p.store.All() {
 		q.Add(d.Record.Name)
 	}
 }

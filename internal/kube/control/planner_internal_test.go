@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/plans"
@@ -40,7 +41,7 @@ func TestANewLeaderLooksAtEverythingOnceAndThenAtWhatChanges(t *testing.T) {
 	}
 	a, b := record("a"), record("b")
 	states := latest.New[*feed.State](nil)
-	p := newPlanner(states, plans.NewBook(time.Now))
+	p := newPlanner(states, plans.NewStore(time.Now))
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = p.run(ctx) })
@@ -62,6 +63,8 @@ func TestANewLeaderLooksAtEverythingOnceAndThenAtWhatChanges(t *testing.T) {
 	if diff := cmp.Diff([]string{"b", "c"}, take(q)); diff != "" {
 		t.Errorf("then (-want +got)\n%s", diff)
 	}
+	p.policies.Store(policy.NewSet(policy.Set{}))
+	patience.Stays(t, 50*time.Millisecond, "policies that cap no service put none into the queue", func() bool { return q.Len() == 0 })
 	end()
 	patience.Until(t, "the queue is retired", func() bool {
 		p.mu.Lock()

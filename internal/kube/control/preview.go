@@ -2,16 +2,19 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/hints"
 	"github.com/weir-lb/weir/internal/kube/plans"
+	"github.com/weir-lb/weir/internal/kube/policyset"
+	"github.com/weir-lb/weir/internal/latest"
+	"github.com/weir-lb/weir/internal/ops"
 )
 
 // Preview is what a controller would do to a cluster as it is.
@@ -31,41 +34,54 @@ type Edit struct {
 }
 
 // Look reads a cluster once, plans it and gives what would be written. It writes nothing.
-func Look(ctx context.Context, config *rest.Config, o feed.Options) (*Preview, error) {
+func Look(ctx context.Context, config *rest.Config, o Options) (*Preview, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cache, err := feed.NewCache(config, o)
+	cache, err := feed.NewCache(config, o.Feed)
 	if err != nil {
 		return nil, fmt.Errorf("prepare to read the cluster: %w", err)
 	}
-	f, err := feed.New(cache, o)
+	f, err := feed.New(cache, o.Feed)
 	if err != nil {
 		return nil, err
 	}
-	ended := make(chan error, 2) // one for each goroutine, so that none waits
-	go func() { ended <- cache.Start(ctx) }()
-	go func() { ended <- f.Run(ctx) }()
-	select {
-	case <-f.Synced():
-	case err = <-ended:
-		if err == nil {
-			err = ctx.Err()
+	parts := []ops.Part{{Name: "watch", Run: cache.Start}, {Name: "feed", Run: f.Run}}
+	waits := []<-chan struct{}{f.Synced()}
+	sets := latest.New[*policy.Set](nil)
+	if o.Policies {
+		policies, err := policyset.NewFollower(config, policyset.Options{RulesOnly: true, Logger: o.Logger})
+		if err != nil {
+			return nil, err
+		}
+		sets = policies.Sets()
+		parts, waits = append(parts, ops.Part{Name: "policies", Run: policies.Run}), append(waits, policies.Ready())
+	}
+	read := func(ctx context.Context) error {
+		for _, w := range waits {
+			select {
+			case <-w:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 		cancel()
-		return nil, fmt.Errorf("read the cluster: %w", errors.Join(err, <-ended))
+		return nil
 	}
-	cancel()
-	if err := errors.Join(<-ended, <-ended); err != nil {
-		return nil, fmt.Errorf("end reading the cluster: %w", err)
+	if err := ops.Run(ctx, append(parts, ops.Part{Name: "reading", Run: read})...); err != nil {
+		return nil, fmt.Errorf("read the cluster: %w", err)
 	}
 	state, _ := f.States().Load()
-	return preview(state), nil
+	if state == nil {
+		return nil, fmt.Errorf("read the cluster: %w", ctx.Err())
+	}
+	set, _ := sets.Load()
+	return preview(state, set), nil
 }
 
-func preview(s *feed.State) *Preview {
-	book := plans.NewBook(time.Now)
-	book.Update(s)
-	p := &Preview{State: s, Decisions: book.All()}
+func preview(s *feed.State, policies *policy.Set) *Preview {
+	store := plans.NewStore(time.Now)
+	store.Update(s, policies)
+	p := &Preview{State: s, Decisions: store.All()}
 	for _, d := range p.Decisions {
 		for _, phase := range inOrder(edits(d)) {
 			for _, e := range phase {

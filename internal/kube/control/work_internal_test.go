@@ -14,8 +14,8 @@ import (
 
 func TestATermThatEndsLetsTheReporterRest(t *testing.T) {
 	d := decide(t, nil, "->a")
-	r, people := newTestReconciler(newCluster(d), &book{d})
-	p := newPlanner(latest.New[*feed.State](nil), plans.NewBook(time.Now))
+	r, people := newTestReconciler(newCluster(d), &store{d})
+	p := newPlanner(latest.New[*feed.State](nil), plans.NewStore(time.Now))
 	w := &work{reconciler: r, planner: p, workers: 2, logger: slog.New(slog.DiscardHandler)}
 	for terms := 1; terms <= 2; terms++ {
 		ctx, end := context.WithCancel(t.Context())

@@ -42,7 +42,7 @@ func (t *told) Forget(topology.ServiceName) { t.forgotten++ }
 
 func (t *told) EndTerm() { t.rests++ }
 
-func newTestReconciler(c *cluster, b *book) (*reconciler, *told) {
+func newTestReconciler(c *cluster, b *store) (*reconciler, *told) {
 	people := &told{}
 	w := newWriter(c, b, rate.NewLimiter(rate.Inf, 1), &counts{})
 	return &reconciler{writer: w, reporter: people}, people
@@ -58,7 +58,7 @@ func once(t *testing.T, r *reconciler) error {
 func TestSlicesAreWrittenPhaseByPhase(t *testing.T) {
 	d := decide(t, nil, "->a", "ab>a", "a>ab", "a>a", "a>b")
 	c := newCluster(d)
-	r, people := newTestReconciler(c, &book{d})
+	r, people := newTestReconciler(c, &store{d})
 	if err := once(t, r); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestSlicesAreWrittenPhaseByPhase(t *testing.T) {
 
 func TestASliceIsNotWrittenTwiceWhileTheFeedIsBehind(t *testing.T) {
 	d := decide(t, nil, "a>b", "a>a")
-	c, b := newCluster(d), &book{d}
+	c, b := newCluster(d), &store{d}
 	r, people := newTestReconciler(c, b)
 	for range 3 {
 		if err := once(t, r); err != nil {
@@ -110,7 +110,7 @@ func TestWhatSomebodyElseWroteIsNotOverwritten(t *testing.T) {
 			d := decide(t, nil, "a>b")
 			c := newCluster(d)
 			spoil(c)
-			r, people := newTestReconciler(c, &book{d})
+			r, people := newTestReconciler(c, &store{d})
 			for range 2 {
 				if err := once(t, r); err != nil {
 					t.Errorf("asked to try again, which the next decision does: %v", err)
@@ -140,7 +140,7 @@ func TestARefusalEndsTheTurnAndIsTriedAgain(t *testing.T) {
 			d := decide(t, nil, "ab>a", "a>ab", "->c")
 			c := newCluster(d)
 			c.refuse["s2"] = refusal
-			r, people := newTestReconciler(c, &book{d})
+			r, people := newTestReconciler(c, &store{d})
 			if err := once(t, r); !errors.Is(err, refusal) {
 				t.Errorf("reconcile: %v, want %v", err, refusal)
 			}
@@ -166,7 +166,7 @@ func TestATurnThatHasBegunIsEnded(t *testing.T) {
 	c := newCluster(d)
 	ctx, stop := context.WithCancel(t.Context())
 	c.onPatch = stop
-	r, people := newTestReconciler(c, &book{d})
+	r, people := newTestReconciler(c, &store{d})
 	if _, err := r.reconcile(ctx, web); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestATurnThatHasBegunIsEnded(t *testing.T) {
 
 func TestAServiceThatIsGoneIsForgotten(t *testing.T) {
 	c := newCluster(decide(t, nil, "a>b"))
-	r, people := newTestReconciler(c, &book{})
+	r, people := newTestReconciler(c, &store{})
 	if err := once(t, r); err != nil || people.forgotten != 1 || len(people.outcomes) > 0 {
 		t.Errorf("%v, forgotten %d times, reported %v", err, people.forgotten, people.outcomes)
 	}
@@ -195,9 +195,9 @@ func TestTheRateIsKeptAndAServiceGoesInOne(t *testing.T) {
 		var at []time.Duration
 		began := time.Now()
 		c.onPatch = func() { at = append(at, time.Since(began)) }
-		w := newWriter(c, &book{d}, rate.NewLimiter(perSecond, burst), &counts{})
+		w := newWriter(c, &store{d}, rate.NewLimiter(perSecond, burst), &counts{})
 		w.write(t.Context(), web)
-		w.decisions = &book{decide(t, c.versions, slices.Repeat([]string{"b>c"}, slicesEach)...)}
+		w.decisions = &store{decide(t, c.versions, slices.Repeat([]string{"b>c"}, slicesEach)...)}
 		w.write(t.Context(), web)
 		if len(at) != 2*slicesEach {
 			t.Fatalf("%d patches, want %d", len(at), 2*slicesEach)
@@ -221,7 +221,7 @@ func TestWaitingForTokensEndsWithTheContext(t *testing.T) {
 		c := newCluster(d)
 		bucket := rate.NewLimiter(rate.Every(time.Hour), 1)
 		bucket.Allow()
-		w := newWriter(c, &book{d}, bucket, &counts{})
+		w := newWriter(c, &store{d}, bucket, &counts{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if r := w.write(ctx, web); !errors.Is(r.err, context.DeadlineExceeded) || r.pending != 1 || len(c.patched) > 0 {
@@ -235,7 +235,7 @@ func TestAPatchThatHangsDoesNotHoldUpOtherServices(t *testing.T) {
 		d := decide(t, nil, "a>b")
 		c := newCluster(d)
 		c.hang = patchTimeout
-		r, _ := newTestReconciler(c, &book{d})
+		r, _ := newTestReconciler(c, &store{d})
 		began := time.Now()
 		var services sync.WaitGroup
 		services.Go(func() { _ = r.writer.write(t.Context(), web) })

@@ -40,11 +40,11 @@ func decide(mode topology.Mode, list ...*discoveryv1.EndpointSlice) *plans.Decis
 		{Name: "node-c", Zone: "zone-c", CPU: 4000, Ready: true},
 	}
 	r.Service.Endpoints, _ = convert.Slices(list, convert.ZonesOf(nodes))
-	b := plans.NewBook(func() time.Time { return time.Time{} })
+	b := plans.NewStore(func() time.Time { return time.Time{} })
 	b.Update(&feed.State{
 		Snapshot: topology.NewSnapshot(nodes, []*topology.Service{r.Service}, topology.Costs{}),
 		Records:  []*feed.Record{r},
-	})
+	}, nil)
 	d, _ := b.Lookup(r.Name)
 	return d
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // large is a cluster of 10,000 services with 15 endpoints each, all hinted, and 5,000 nodes in three zones.
-func large(b *testing.B, mode topology.Mode) (*cluster, *plans.Book) {
+func large(b *testing.B, mode topology.Mode) (*cluster, *plans.Store) {
 	b.Helper()
 	c := newCluster()
 	for i := range 5000 {
@@ -19,28 +19,28 @@ func large(b *testing.B, mode topology.Mode) (*cluster, *plans.Book) {
 	for i := range 10_000 {
 		c.put(fmt.Sprintf("s%05d", i), mode, slice(i%200, 4+i%3, 6-i%2, 5))
 	}
-	book := plans.NewBook(newClock().now)
-	book.Update(c.state())
-	for _, d := range book.All() {
+	store := plans.NewStore(newClock().now)
+	store.Update(c.state(), nil)
+	for _, d := range store.All() {
 		c.write(d, 10)
 	}
-	return c, book
+	return c, store
 }
 
 func BenchmarkUpdate(b *testing.B) {
 	for _, mode := range []topology.Mode{topology.ModeAuto, topology.ModeBalanced} {
-		c, book := large(b, mode)
+		c, store := large(b, mode)
 		b.Run(fmt.Sprintf("%s/node-changed", mode), func(b *testing.B) {
 			states := []*feed.State{nil, nil}
 			for i := range states {
 				c.nodes[0].Ready = i == 0
 				states[i] = c.state()
 			}
-			book.Update(states[1])
+			store.Update(states[1], nil)
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				book.Update(states[i%2])
+				store.Update(states[i%2], nil)
 				i++
 			}
 		})
@@ -50,11 +50,11 @@ func BenchmarkUpdate(b *testing.B) {
 				c.put("s00007", mode, slice(7, 5, 5, 5+i))
 				states[i] = c.state()
 			}
-			book.Update(states[1])
+			store.Update(states[1], nil)
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				if n := len(book.Update(states[i%2])); n != 1 {
+				if n := len(store.Update(states[i%2], nil)); n != 1 {
 					b.Fatalf("%d services to look at, want 1", n)
 				}
 				i++
@@ -64,11 +64,11 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 func BenchmarkLookup(b *testing.B) {
-	_, book := large(b, topology.ModeAuto)
+	_, store := large(b, topology.ModeAuto)
 	name := names("s04711")[0]
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := book.Lookup(name); !ok {
+		if _, ok := store.Lookup(name); !ok {
 			b.Fatal("not found")
 		}
 	}

@@ -18,6 +18,8 @@ type Decision struct {
 	Plans []plan.Plan
 	// Changed is when the change that led to this decision was seen.
 	Changed time.Time
+
+	maxSkew float64 // the cap by policies that the plans keep; 0: none
 }
 
 // Plan finds the plan of a family; nil when there is none.

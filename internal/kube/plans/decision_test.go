@@ -17,8 +17,8 @@ func decided(t *testing.T, mode topology.Mode, list ...*discoveryv1.EndpointSlic
 	t.Helper()
 	c := newCluster(4000, 4000)
 	c.put("a", mode, list...)
-	b := plans.NewBook(newClock().now)
-	b.Update(c.state())
+	b := plans.NewStore(newClock().now)
+	b.Update(c.state(), nil)
 	return lookup(t, b, "a")
 }
 
@@ -104,7 +104,7 @@ func TestReplicasWithDifferentHistoriesAgree(t *testing.T) {
 	slowest := 0
 	for run := range 300 {
 		c := newCluster(4000, 4000, 4000)
-		replicas := []*plans.Book{plans.NewBook(newClock().now), plans.NewBook(newClock().now)}
+		replicas := []*plans.Store{plans.NewStore(newClock().now), plans.NewStore(newClock().now)}
 		for range 6 {
 			for z := range c.nodes {
 				c.nodes[z].CPU = topology.MilliCPU(1000 * (1 + random.IntN(6)))
@@ -121,7 +121,7 @@ func TestReplicasWithDifferentHistoriesAgree(t *testing.T) {
 				}
 			}
 			c.put("a", modes[run%len(modes)], list...)
-			replicas[random.IntN(2)].Update(c.state()) // the other one missed it
+			replicas[random.IntN(2)].Update(c.state(), nil) // the other one missed it
 		}
 		turn, quiet := 0, 0
 		for ; quiet < 2; turn++ {
@@ -129,7 +129,7 @@ func TestReplicasWithDifferentHistoriesAgree(t *testing.T) {
 				t.Fatalf("run %d: two replicas still write after %d turns:\n%v", run, turn, hintsOf(lookup(t, replicas[0], "a")))
 			}
 			replica := replicas[turn%2]
-			replica.Update(c.state())
+			replica.Update(c.state(), nil)
 			if c.write(lookup(t, replica, "a"), 1+random.IntN(2)) > 0 {
 				quiet = 0
 			} else {
@@ -138,7 +138,7 @@ func TestReplicasWithDifferentHistoriesAgree(t *testing.T) {
 		}
 		slowest = max(slowest, turn)
 		for _, r := range replicas {
-			r.Update(c.state())
+			r.Update(c.state(), nil)
 		}
 		equal(t, fmt.Sprintf("run %d: hints of both", run), hintsOf(lookup(t, replicas[0], "a")), hintsOf(lookup(t, replicas[1], "a")))
 	}

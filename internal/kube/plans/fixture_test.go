@@ -39,6 +39,7 @@ func zoneName(z int) topology.Zone { return topology.Zone("zone-" + string(rune(
 func (c *cluster) put(name string, mode topology.Mode, list ...*discoveryv1.EndpointSlice) {
 	object := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 	object.Spec.ClusterIP = "10.96.0.1"
+	object.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}
 	if mode != topology.ModeUnset {
 		object.Labels = map[string]string{api.LabelDistribution: string(mode)}
 	}

@@ -53,12 +53,14 @@ const (
 
 // Options say what a Follower watches. The zero value watches policies, routes and nothing else.
 type Options struct {
-	Node     string        // whose objects Own means
-	Pods     Reach         // empty: None; without pods namespaces are not watched, either
-	Nodes    Reach         // empty: None
-	Delay    time.Duration // 0: DefaultDelay
-	Wait     time.Duration // 0: DefaultWait
-	AskAgain time.Duration // 0: DefaultAskAgain
+	Node  string // whose objects Own means
+	Pods  Reach  // empty: None; without pods namespaces are not watched, either
+	Nodes Reach  // empty: None
+	// RulesOnly follows no routes, and leaves it to other parts to say what is wrong with policies or that there are none.
+	RulesOnly bool
+	Delay     time.Duration // 0: DefaultDelay
+	Wait      time.Duration // 0: DefaultWait
+	AskAgain  time.Duration // 0: DefaultAskAgain
 	// Logger is told of problems with objects, of kinds that come and go and of watches that break; nil: nobody is.
 	Logger *slog.Logger
 }
@@ -113,6 +115,9 @@ func NewFollower(config *rest.Config, o Options) (*Follower, error) {
 		sets: latest.New(policy.NewSet(policy.Set{})), problems: latest.New[[]reason.Finding](nil), ready: make(chan struct{}),
 	}
 	f.kinds = resources(f.store)
+	if o.RulesOnly {
+		f.kinds = f.kinds[:1]
+	}
 	var err error
 	if f.source, err = newSource(config, &f.options, f.lost); err != nil {
 		return nil, err
@@ -261,6 +266,9 @@ func (b *builder) next(w world) (*policy.Set, []reason.Finding) {
 		set = policy.NewSet(parts)
 	}
 	b.before = set
+	if b.options.RulesOnly {
+		return set, nil
+	}
 	problems = append(b.explain(problems), Needs(set, *b.options)...)
 	b.warn(problems)
 	return set, problems

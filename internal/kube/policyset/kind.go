@@ -3,6 +3,7 @@ package policyset
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +28,7 @@ type resource struct {
 	settled chan struct{} // closes when what there is was told for the first time, be it nothing
 }
 
-// resources are the kinds that CRDs define.
+// resources are the kinds that CRDs define, policies first.
 func resources(s *store) []*resource {
 	kinds := []*resource{
 		{
@@ -89,20 +90,23 @@ func (f *Follower) followKind(ctx context.Context, k *resource) error {
 // no such kind counts as none: while it is away or refuses an answer, the last state stays.
 func (f *Follower) awaitKind(ctx context.Context, k *resource) bool {
 	const first = time.Second // then twice as long each time: an outage ends for all agents at once
-	retry, isAbsent := first, false
+	retry, isAbsent, level := first, false, slog.LevelInfo
+	if f.options.RulesOnly {
+		level = slog.LevelDebug // another part says it
+	}
 	for {
 		err := f.source.reader.List(ctx, k.list(), client.Limit(1))
 		switch {
 		case err == nil:
 			if isAbsent {
-				f.options.Logger.Info("the cluster has a kind now", "kind", string(k.kind))
+				f.options.Logger.Log(ctx, level, "the cluster has a kind now", "kind", string(k.kind))
 			}
 			return true
 		case ctx.Err() != nil:
 			return false
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			if !isAbsent {
-				f.options.Logger.Info("the cluster does not have a kind, it is asked for again and again",
+				f.options.Logger.Log(ctx, level, "the cluster does not have a kind, it is asked for again and again",
 					"kind", string(k.kind), "every", f.options.AskAgain)
 				f.store.clear(k.kind)
 				k.settle()

@@ -23,7 +23,7 @@ type Options struct {
 	Services corev1client.ServicesGetter
 	// Events takes the events. Nil: none are sent.
 	Events EventSink
-	// Decisions gives all decisions when metrics are gathered, as (*plans.Book).All does. Nil: the services are not counted.
+	// Decisions gives all decisions when metrics are gathered, as (*plans.Store).All does. Nil: the services are not counted.
 	Decisions func() []*plans.Decision
 	// Registerer takes the metrics. Nil: they are not exported.
 	Registerer prometheus.Registerer

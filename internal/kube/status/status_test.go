@@ -33,7 +33,7 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-// stage is one service of a cluster, the book that plans it and the reporter that tells of it.
+// stage is one service of a cluster, the store that plans it and the reporter that tells of it.
 type stage struct {
 	t        *testing.T
 	now      time.Time
@@ -41,7 +41,7 @@ type stage struct {
 	options  convert.Options
 	service  *corev1.Service
 	slices   []*discoveryv1.EndpointSlice
-	book     *plans.Book
+	store     *plans.Store
 	client   *fake.Clientset
 	registry *prometheus.Registry
 	reporter *status.Reporter
@@ -103,10 +103,10 @@ func (s *stage) Send(e events.Event) {
 func (s *stage) restart() {
 	s.t.Helper()
 	s.registry = prometheus.NewRegistry()
-	s.book = plans.NewBook(func() time.Time { return s.now })
+	s.store = plans.NewStore(func() time.Time { return s.now })
 	var err error
 	s.reporter, err = status.New(status.Options{
-		Services: s.client.CoreV1(), Events: s, Decisions: s.book.All, Registerer: s.registry,
+		Services: s.client.CoreV1(), Events: s, Decisions: s.store.All, Registerer: s.registry,
 		Now: func() time.Time { return s.now },
 	})
 	if err != nil {
@@ -131,8 +131,8 @@ func (s *stage) decide() *plans.Decision {
 		services = append(services, r.Service)
 	}
 	state.Snapshot = topology.NewSnapshot(s.nodes, services, topology.Costs{})
-	s.book.Update(state)
-	d, ok := s.book.Lookup(r.Name)
+	s.store.Update(state, nil)
+	d, ok := s.store.Lookup(r.Name)
 	if !ok {
 		s.t.Fatal("no decision")
 	}

@@ -9,48 +9,60 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/plan"
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/feed"
 )
 
-// Book holds the newest decision of each service. Update is for one goroutine at a time; Lookup and All are safe for
+// Store holds the newest decision of each service. Update is for one goroutine at a time; Lookup and All are safe for
 // concurrent use, with it and with each other.
-type Book struct {
-	now    func() time.Time
-	inputs inputs
-	pages  atomic.Pointer[[]*Decision] // sorted by name; neither the list nor what it points at changes
+type Store struct {
+	now       func() time.Time
+	inputs    inputs
+	decisions atomic.Pointer[[]*Decision] // sorted by name; neither the list nor what it points at changes
 }
 
-// NewBook makes an empty book. It asks now when a state is seen.
-func NewBook(now func() time.Time) *Book {
-	b := &Book{now: now}
-	b.pages.Store(new([]*Decision))
-	return b
+// NewStore makes an empty store. It asks now when a state is seen.
+func NewStore(now func() time.Time) *Store {
+	s := &Store{now: now}
+	s.decisions.Store(new([]*Decision))
+	return s
 }
 
 // Lookup finds the decision of a service.
-func (b *Book) Lookup(name topology.ServiceName) (*Decision, bool) {
-	pages := *b.pages.Load()
-	i, ok := slices.BinarySearchFunc(pages, name, (*Decision).compare)
+func (s *Store) Lookup(name topology.ServiceName) (*Decision, bool) {
+	decisions := *s.decisions.Load()
+	i, ok := slices.BinarySearchFunc(decisions, name, (*Decision).compare)
 	if !ok {
 		return nil, false
 	}
-	return pages[i], true
+	return decisions[i], true
 }
 
 // All gives every decision, sorted by name.
-func (b *Book) All() []*Decision { return slices.Clone(*b.pages.Load()) }
+func (s *Store) All() []*Decision { return slices.Clone(*s.decisions.Load()) }
 
 // compare orders decisions by the name of their service.
 func (d *Decision) compare(name topology.ServiceName) int { return d.Record.Name.Compare(name) }
 
 // inputs are what the plans of all services depend on.
 type inputs struct {
-	survey plan.Survey
-	costs  topology.Costs
+	survey   plan.Survey
+	costs    topology.Costs
+	policies *policy.Set // nil: none
 }
 
+// maxSkew is the cap on the load of a service's endpoints. Hints are for all clients, so that rules about some of them do not
+// count.
+func (w *inputs) maxSkew(r *feed.Record) float64 {
+	if !r.Managed || r.Service == nil {
+		return 0
+	}
+	return w.policies.MaxSkew(policy.Client{}, r.Service)
+}
+
+// equal compares all but the policies.
 func (w *inputs) equal(o *inputs) bool {
 	return w.survey.Nodes == o.survey.Nodes &&
 		slices.Equal(w.survey.Zones, o.survey.Zones) &&
@@ -68,17 +80,17 @@ func (w *inputs) equal(o *inputs) bool {
 // that have to be reconciled: those that are new or gone, whose record changed, or whose plans now give other
 // hints or other reasons. Where only numbers changed the decision is a new one and its name is not among them.
 //
-// A service is planned again when its record is another one, or when it is managed and what is known of the nodes or the
-// costs changed. Nodes that come and go without changing that, and changes of other services, cost it nothing.
-func (b *Book) Update(s *feed.State) []topology.ServiceName {
-	w := inputs{survey: plan.SurveyNodes(s.Snapshot.Nodes), costs: s.Snapshot.Costs}
-	sameInputs := b.inputs.equal(&w)
-	b.inputs = w
-	next := make([]*Decision, len(s.Records))
+// A service is planned again when its record is another one, or when it is managed and what is known of the nodes, the costs
+// or its cap by policies changed. Nodes that come and go without changing that, and changes of other services, cost it nothing.
+func (s *Store) Update(state *feed.State, policies *policy.Set) []topology.ServiceName {
+	w := inputs{survey: plan.SurveyNodes(state.Snapshot.Nodes), costs: state.Snapshot.Costs, policies: policies}
+	sameInputs, samePolicies := s.inputs.equal(&w), s.inputs.policies == policies
+	s.inputs = w
+	next := make([]*Decision, len(state.Records))
 	var tasks []task
 	var gone []topology.ServiceName
-	rest := *b.pages.Load()
-	for i, r := range s.Records {
+	rest := *s.decisions.Load()
+	for i, r := range state.Records {
 		for len(rest) > 0 && rest[0].compare(r.Name) < 0 {
 			gone, rest = append(gone, rest[0].Record.Name), rest[1:]
 		}
@@ -86,7 +98,7 @@ func (b *Book) Update(s *feed.State) []topology.ServiceName {
 		if len(rest) > 0 && rest[0].compare(r.Name) == 0 {
 			before, rest = rest[0], rest[1:]
 		}
-		if before != nil && before.Record == r && (sameInputs || !r.Managed) {
+		if before != nil && before.Record == r && (!r.Managed || sameInputs && (samePolicies || before.maxSkew == w.maxSkew(r))) {
 			next[i] = before
 			continue
 		}
@@ -95,8 +107,8 @@ func (b *Book) Update(s *feed.State) []topology.ServiceName {
 	for _, d := range rest {
 		gone = append(gone, d.Record.Name)
 	}
-	seen := b.now()
-	each(tasks, func(t *task) { t.result = decide(s, w.survey, t, seen) })
+	seen := s.now()
+	each(tasks, func(t *task) { t.result = decide(state, &w, t, seen) })
 	changed := gone
 	for i := range tasks {
 		t := &tasks[i]
@@ -105,14 +117,14 @@ func (b *Book) Update(s *feed.State) []topology.ServiceName {
 			changed = append(changed, t.record.Name)
 		}
 	}
-	b.pages.Store(&next)
+	s.decisions.Store(&next)
 	slices.SortFunc(changed, topology.ServiceName.Compare)
 	return changed
 }
 
 // task is one service to be decided.
 type task struct {
-	index  int // in the new pages
+	index  int // in the new list
 	record *feed.Record
 	before *Decision // nil: the service is new
 	result *Decision
@@ -136,12 +148,14 @@ func each(tasks []task, do func(*task)) {
 
 // decide plans one service. A decision that says the same of the same record keeps the time of the one before: nothing
 // has to be done because of the change.
-func decide(s *feed.State, survey plan.Survey, t *task, seen time.Time) *Decision {
-	d := &Decision{Record: t.record, Changed: seen}
+func decide(s *feed.State, w *inputs, t *task, seen time.Time) *Decision {
+	d := &Decision{Record: t.record, Changed: seen, maxSkew: w.maxSkew(t.record)}
 	if svc := t.record.Service; t.record.Managed && svc != nil {
 		remembered := remember(svc, t.before)
 		for _, family := range svc.Families() {
-			d.Plans = append(d.Plans, plan.Compute(plan.InputOf(&s.Snapshot, survey, remembered, family)))
+			in := plan.InputOf(&s.Snapshot, w.survey, remembered, family)
+			in.MaxSkew = d.maxSkew
+			d.Plans = append(d.Plans, plan.Compute(in))
 		}
 	}
 	if t.before != nil && t.before.Record == t.record && sameHintsAndReasons(t.before, d) {
