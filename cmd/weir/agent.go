@@ -33,7 +33,8 @@ EndpointSlices; while its API server is gone the last state is served. There it 
 label service.kubernetes.io/service-proxy-name=weir or by --map, so that it can run beside kube-proxy.
 
 With -f manifests are served and watched, with the load-balancing policies among them: a change is followed within a
-second, a file that breaks keeps the last good state, a policy that breaks its last good word. On SIGTERM or SIGINT the listeners close and requests in flight finish; a second signal ends at once.`
+second. While a file is invalid the last valid state is served; while a policy is invalid its last valid form applies. On
+SIGTERM or SIGINT the listeners close and requests in flight finish; a second signal ends at once.`
 
 const agentExample = `  # Serve, on the node that the pod runs on, the services of the cluster that were given to weir
   weir agent --node "$NODE_NAME"
@@ -47,7 +48,7 @@ const agentExample = `  # Serve, on the node that the pod runs on, the services 
   # Print what would be served, and serve nothing
   weir agent -f manifests/ --node worker-1 --dry-run`
 
-// defaultAdmin is on loopback, because the admin pages ask nobody who they are, and on a port next to Envoy's.
+// defaultAdmin is on loopback, because the admin pages do not authenticate clients, and on a port next to Envoy's.
 const defaultAdmin = "127.0.0.1:9902"
 
 // agentFlags are the command's flags as typed.
@@ -111,7 +112,7 @@ func (f *agentFlags) node() flagGroup {
 func (f *agentFlags) balancing() flagGroup {
 	g := group("Balancing")
 	g.StringVar(&f.hints, "hints", "",
-		"whose hints decide what the node may use: plan (weir's own) or native (those on the EndpointSlices) "+
+		"which hints decide what the node may use: plan (weir's own) or native (those on the EndpointSlices) "+
 			"(default: native in a cluster, plan with -f)")
 	g.BoolVar(&f.policies, "policies", true, "follow the LoadBalancingPolicies of the cluster; those of manifests always are")
 	g.StringVar(&f.config.Strategy, "strategy", agent.DefaultStrategy,
@@ -309,7 +310,7 @@ const (
 // inCluster tells whether a cluster is followed and not manifests.
 func (f *agentFlags) inCluster() bool { return len(f.source.files) == 0 }
 
-// scope finds out whose hints count, which nodes are needed for that and which services are served, where that depends
+// scope finds out which hints count, which nodes are needed for that and which services are served, where that depends
 // on whether a cluster is followed.
 func (f *agentFlags) scope(c *agent.Config) error {
 	nodes, serves, hints := nodesAll, servesAll, agent.HintsFromPlan
@@ -337,7 +338,7 @@ func (f *agentFlags) scope(c *agent.Config) error {
 }
 
 // zeroIsNone gives a 0 the meaning that it has in a flag, none. In a config it asks for the default, which a flag has
-// already where nobody typed it.
+// already where it was not typed.
 func zeroIsNone(c *agent.Config) {
 	for _, n := range []*int{&c.Limits.Connections, &c.Limits.Pending, &c.Limits.Head, &c.Retry.MinPerSecond} {
 		if *n == 0 {

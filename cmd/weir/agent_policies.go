@@ -30,7 +30,7 @@ func (f *agentFlags) scopePods() error {
 	}
 }
 
-// followPolicies makes what follows the policies of a cluster; nil where nobody asked for that. It starts nothing.
+// followPolicies makes what follows the policies of a cluster; nil where that is not asked for. It starts nothing.
 func (f *agentFlags) followPolicies(config *rest.Config, logger *slog.Logger) (*policyset.Follower, error) {
 	if !f.policies {
 		return nil, nil //nolint:nilnil // no policies are no error.

@@ -40,7 +40,7 @@ func (c cluster) installPolicies() {
 	}
 }
 
-// answerers tells who answers thirty requests.
+// answerers counts thirty responses by endpoint.
 func (s *started) answerers(t *testing.T) map[string]bool {
 	t.Helper()
 	all := make(map[string]bool)

@@ -20,7 +20,7 @@ const (
 	defaultAPIBurst     = 30
 )
 
-// clusterFlags say which cluster to talk to, as whom and how much.
+// clusterFlags say which cluster to talk to, as which user and how much.
 type clusterFlags struct {
 	kubeconfig string
 	context    string
@@ -59,7 +59,7 @@ func (f *clusterFlags) config() (*rest.Config, error) {
 	return c, nil
 }
 
-// isInside tells whether weir runs in a pod and nobody pointed it elsewhere.
+// isInside tells whether weir runs in a pod and was not pointed elsewhere.
 func (f *clusterFlags) isInside() bool {
 	return f.kubeconfig == "" && f.context == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" &&
 		os.Getenv("KUBERNETES_SERVICE_HOST") != ""

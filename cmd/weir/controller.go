@@ -95,7 +95,7 @@ func controllerCommand() *cobra.Command {
 func (f *controllerFlags) services() flagGroup {
 	g := group("Services")
 	g.StringVar(&f.reading.manage, manageFlag, manageWeir,
-		"whose hints to write: weir (services with the label weir.dev/distribution) or all (the native annotations and "+
+		"which services to write hints for: weir (those with the label weir.dev/distribution) or all (the native annotations and "+
 			"spec.trafficDistribution count, too)")
 	g.StringVar(&f.reading.defaultMode, defaultFlag, string(topology.ModeBalanced),
 		"with --manage=all, distribution mode of services that ask for none: "+modeNames())

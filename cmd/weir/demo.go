@@ -48,19 +48,18 @@ const demoExample = `  # 76 seconds, and a verdict
 
 // demoFlags are the command's flags as typed.
 type demoFlags struct {
-	script    demo.ScriptOptions
-	options   demo.Options
-	strategy  string
-	compare   string
-	mode      string
-	retryOn   string
-	loss      string
-	quick     bool
-	files     []string // of scenarios
-	contender string
-	peak      float64
-	agree     bool
-	output    string
+	script   demo.ScriptOptions
+	options  demo.Options
+	strategy string
+	compare  string
+	mode     string
+	retryOn  string
+	loss     string
+	quick    bool
+	files    []string // of scenarios
+	peak     float64
+	agree    bool
+	output   string
 }
 
 // demoCommand makes weir demo.
@@ -79,7 +78,7 @@ func demoCommand() *cobra.Command {
 	}
 	c.MarkFlagsMutuallyExclusive("strategy", "compare")
 	c.MarkFlagsMutuallyExclusive("speed", "quick")
-	for _, name := range []string{"strategy", "compare", "mode", "retry-on", "rate", "speed", "quick", "zone-loss", "write-manifests"} {
+	for _, name := range []string{"compare", "mode", "retry-on", "rate", "speed", "quick", "zone-loss", "write-manifests"} {
 		c.MarkFlagsMutuallyExclusive("scenario", name)
 	}
 	return c
@@ -88,7 +87,7 @@ func demoCommand() *cobra.Command {
 func (f *demoFlags) balancingGroup() flagGroup {
 	names := strings.Join(overflow.Names(), ",")
 	g := group("Balancing")
-	g.StringVar(&f.strategy, "strategy", demo.DefaultStrategy, "overflow strategy: one of "+names)
+	g.StringVar(&f.strategy, "strategy", demo.DefaultStrategy, "overflow strategy: one of "+names+"; with --scenario also one of static-*")
 	g.StringVar(&f.compare, "compare", "", "run several strategies one after the other; without names all of them")
 	g.Lookup("compare").NoOptDefVal = names
 	g.StringVar(&f.mode, "mode", string(topology.ModeBalanced), "distribution mode of the service: "+modeNames())
@@ -113,7 +112,6 @@ func (f *demoFlags) scenarioGroup() flagGroup {
 	g := group("Scenarios")
 	g.StringSliceVar(&f.files, "scenario", nil,
 		"instead of the script, play scenarios on real sockets, one after the other: files, - for standard input, or names that weir simulate --list has")
-	g.StringVar(&f.contender, "contender", "weir", "how the agents balance: weir, hazl, random or one of static-*")
 	g.Float64Var(&f.peak, "peak", 0,
 		"make requests rarer and longer until all clients together send at most this many per second (0: 250)")
 	g.BoolVar(&f.agree, "agree", true, "compare with the simulator; the exit status is 1 if they do not agree")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/weir-lb/weir/internal/demo"
 	"github.com/weir-lb/weir/internal/sim"
@@ -30,7 +31,7 @@ func (f *demoFlags) resolveScenarios(stdin io.Reader) ([]demoPlay, error) {
 	if f.peak != 0 && !(f.peak >= leastPeak) {
 		return nil, fmt.Errorf("--peak=%v: want %v or more", f.peak, leastPeak)
 	}
-	simulated, err := strategy.Named(f.contender)
+	simulated, err := strategy.Named(strings.ToLower(f.strategy))
 	if err != nil {
 		return nil, err
 	}

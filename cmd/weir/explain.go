@@ -22,7 +22,7 @@ it costs, and what would help. Without a service every service of the namespace 
 
 The cluster of the kubeconfig is read, or, with --filename, manifests. Nothing is ever written. The answer is the plan
 of weir's controller and agents: load that is only seen while requests flow is not in it (see the agent's page /pools
-for that). For a cluster it also tells who owns the hints and whether the EndpointSlices say the plan.
+for that). For a cluster it also tells what owns the hints and whether the EndpointSlices say the plan.
 
 Of a cluster nodes, services and endpointslices are read. For one service load-balancing policies are, too, and the
 httproutes and grpcroutes that they name: without the permission they are left out with a warning. --client reads the pod,
@@ -68,7 +68,7 @@ func explainCommand() *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
 		Use:     "explain [[NAMESPACE/]SERVICE]",
-		Short:   "Tell who serves whom, why, what it costs and what would help",
+		Short:   "Show which endpoints serve each zone, why, what it costs and what would help",
 		Long:    explainLong,
 		Example: explainExample,
 		Args:    cobra.MaximumNArgs(1),
@@ -116,33 +116,33 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	scene, err := f.scene(c, args)
+	in, err := f.inputs(c, args)
 	if err != nil {
 		return err
 	}
 	c.SilenceUsage = true
-	scene.warn(c)
-	if f.node != "" && scene.Snapshot.Node(f.node) == nil {
-		return scene.unknownNode(f.node)
+	in.warn(c)
+	if f.node != "" && in.Snapshot.Node(f.node) == nil {
+		return in.unknownNode(f.node)
 	}
-	if err := f.asks(scene, &options); err != nil {
+	if err := f.asks(in, &options); err != nil {
 		return err
 	}
-	records, err := f.records(scene, args)
+	records, err := f.records(in, args)
 	if err != nil {
 		return err
 	}
 	if len(records) == 0 {
-		c.PrintErrln("warning: there is no service to explain in " + f.where(scene))
+		c.PrintErrln("warning: there is no service to explain in " + f.where(in))
 	}
 	options.Brief = len(args) == 0
 	if f.preview != "" {
-		return f.printPreviews(c.OutOrStdout(), scene.previews(records, options.Mode), options)
+		return f.printPreviews(c.OutOrStdout(), in.previews(records, options.Mode), options)
 	}
-	return f.print(c.OutOrStdout(), scene.explain(records, options), options)
+	return f.print(c.OutOrStdout(), in.explain(records, options), options)
 }
 
-// maxPrice keeps every bill a number that can be printed; nobody pays it.
+// maxPrice keeps every bill a number that can be printed; no bill is that high.
 const maxPrice = 1e6
 
 // options checks the flags.
@@ -177,7 +177,7 @@ func (f *explainFlags) options() (explain.Options, error) {
 }
 
 // records finds the services that were asked for.
-func (f *explainFlags) records(s *scene, args []string) ([]*kubefeed.Record, error) {
+func (f *explainFlags) records(s *inputs, args []string) ([]*kubefeed.Record, error) {
 	if len(args) == 0 {
 		var records []*kubefeed.Record
 		for _, r := range s.Records {

@@ -29,7 +29,7 @@ import (
 	"github.com/weir-lb/weir/internal/ops"
 )
 
-// kubectlFlags say which cluster is read and as whom, as kubectl's flags of the same names do.
+// kubectlFlags say which cluster is read and as which user, as kubectl's flags of the same names do.
 type kubectlFlags struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides

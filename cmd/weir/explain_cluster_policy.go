@@ -163,7 +163,7 @@ func readKind[L, T any, P interface {
 }
 
 // know takes in the policies that were read.
-func (s *scene) know(o *policyObjects, nodes []*corev1.Node, args []string) error {
+func (s *inputs) know(o *policyObjects, nodes []*corev1.Node, args []string) error {
 	for _, problem := range o.leftOut {
 		s.leftOut = append(s.leftOut, "left out of the answer: "+problem)
 	}

@@ -153,7 +153,7 @@ func TestProgressIsShownAndTakenAway(t *testing.T) {
 	r.progress(&out, ticks)()
 	r.showProgress(&out)()
 	if out.Len() > 0 {
-		t.Errorf("nobody waited, and was told %q", out.String())
+		t.Errorf("progress was shown without a wait: %q", out.String())
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // asks fills in whose requests the policies are asked about.
-func (f *explainFlags) asks(s *scene, o *explain.Options) error {
+func (f *explainFlags) asks(s *inputs, o *explain.Options) error {
 	o.Policies, o.ClientName = s.policies, "any client"
 	switch {
 	case f.client != "":
@@ -27,7 +27,7 @@ func (f *explainFlags) asks(s *scene, o *explain.Options) error {
 }
 
 // asksAsPod asks as a pod.
-func (s *scene) asksAsPod(name string, o *explain.Options) error {
+func (s *inputs) asksAsPod(name string, o *explain.Options) error {
 	if s.policies == nil {
 		return errNoPolicies
 	}
@@ -45,7 +45,7 @@ func (s *scene) asksAsPod(name string, o *explain.Options) error {
 }
 
 // pod finds a pod by [NAMESPACE/]NAME.
-func (s *scene) pod(text string) (*policy.Pod, error) {
+func (s *inputs) pod(text string) (*policy.Pod, error) {
 	name, err := clientName(text, s.namespace)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *scene) pod(text string) (*policy.Pod, error) {
 }
 
 // served lists the services that a pod is an endpoint of.
-func (s *scene) served(pod *policy.Pod) []topology.ServiceName {
+func (s *inputs) served(pod *policy.Pod) []topology.ServiceName {
 	var services []topology.ServiceName
 	for _, svc := range s.Snapshot.Services {
 		isServed := slices.ContainsFunc(svc.Endpoints, func(e topology.Endpoint) bool {

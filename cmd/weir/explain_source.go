@@ -21,20 +21,20 @@ import (
 	"github.com/weir-lb/weir/internal/manifest"
 )
 
-// scene is what explain looks at: manifests, or a live cluster.
-type scene struct {
+// inputs are what explain reads: manifests, or a live cluster.
+type inputs struct {
 	kubefeed.State
 	live      bool   // it is a cluster's
 	namespace string // that the user asked for; empty: all
 	survey    plan.Survey
 	problems  []reason.Finding
-	holder    string      // who holds the objects, as in "the manifests hold"
+	holder    string      // what holds the objects, as in "the manifests hold"
 	policies  *policy.Set // nil: there are none
 	leftOut   []string    // what the answer lacks, because the user may not read it
 }
 
-// scene reads what is to be explained: manifests where they are named, else the cluster.
-func (f *explainFlags) scene(c *cobra.Command, args []string) (*scene, error) {
+// inputs reads what is to be explained: manifests where they are named, else the cluster.
+func (f *explainFlags) inputs(c *cobra.Command, args []string) (*inputs, error) {
 	if len(f.source.files) > 0 {
 		source, read, err := f.source.source(c.InOrStdin())
 		if err != nil {
@@ -45,7 +45,7 @@ func (f *explainFlags) scene(c *cobra.Command, args []string) (*scene, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := sceneOf(&result)
+		s := inputsOf(&result)
 		s.namespace = f.cluster.overrides.Context.Namespace
 		return s, nil
 	}
@@ -64,11 +64,11 @@ func (f *explainFlags) scene(c *cobra.Command, args []string) (*scene, error) {
 	}
 	reader.client, reader.namespace = f.client, namespace
 	defer reader.showProgress(c.ErrOrStderr())()
-	return f.liveScene(c.Context(), read, reader, args)
+	return f.liveInputs(c.Context(), read, reader, args)
 }
 
-// liveScene reads the cluster.
-func (f *explainFlags) liveScene(ctx context.Context, read liveOptions, r *clusterReader, args []string) (*scene, error) {
+// liveInputs reads the cluster.
+func (f *explainFlags) liveInputs(ctx context.Context, read liveOptions, r *clusterReader, args []string) (*inputs, error) {
 	var objects *convert.Objects
 	known := new(policyObjects)
 	err := together(
@@ -83,7 +83,7 @@ func (f *explainFlags) liveScene(ctx context.Context, read liveOptions, r *clust
 	if err != nil {
 		return nil, err
 	}
-	s := read.scene(objects)
+	s := read.inputs(objects)
 	s.namespace = r.namespace
 	return s, s.know(known, objects.Nodes, args)
 }
@@ -121,7 +121,7 @@ func (f *explainFlags) live(c *cobra.Command) (liveOptions, error) {
 }
 
 // explain explains services.
-func (s *scene) explain(records []*kubefeed.Record, o explain.Options) []explain.Explanation {
+func (s *inputs) explain(records []*kubefeed.Record, o explain.Options) []explain.Explanation {
 	all := []explain.Explanation{} // an empty list in JSON, not null
 	for _, r := range records {
 		for _, x := range explain.Explain(&s.Snapshot, &s.survey, r.Service, o) {
@@ -135,7 +135,7 @@ func (s *scene) explain(records []*kubefeed.Record, o explain.Options) []explain
 }
 
 // previews tells what another mode would change, and counts what the controller would write.
-func (s *scene) previews(records []*kubefeed.Record, to topology.Mode) []explain.Preview {
+func (s *inputs) previews(records []*kubefeed.Record, to topology.Mode) []explain.Preview {
 	all := []explain.Preview{} // an empty list in JSON, not null
 	for _, r := range records {
 		for _, p := range explain.Previews(&s.Snapshot, &s.survey, r.Service, to) {
@@ -151,7 +151,7 @@ func (s *scene) previews(records []*kubefeed.Record, to topology.Mode) []explain
 const maxWarnings = 20
 
 // warn tells what is wrong with the objects.
-func (s *scene) warn(c *cobra.Command) {
+func (s *inputs) warn(c *cobra.Command) {
 	for _, text := range s.leftOut {
 		c.PrintErrln("warning: " + text)
 	}
@@ -164,7 +164,7 @@ func (s *scene) warn(c *cobra.Command) {
 	}
 }
 
-func (s *scene) unknownNode(name string) error {
+func (s *inputs) unknownNode(name string) error {
 	near := s.Snapshot.NodesNear(name)
 	if len(near) == 0 {
 		return fmt.Errorf("no node is called %q: %s no node at all", name, s.holder)
@@ -173,7 +173,7 @@ func (s *scene) unknownNode(name string) error {
 }
 
 // where names what was searched.
-func (f *explainFlags) where(s *scene) string {
+func (f *explainFlags) where(s *inputs) string {
 	text := strings.Join(f.source.files, ", ")
 	if s.live {
 		text = "the cluster"
@@ -184,9 +184,9 @@ func (f *explainFlags) where(s *scene) string {
 	return text
 }
 
-// sceneOf makes a scene of manifests.
-func sceneOf(r *manifest.Result) *scene {
-	s := &scene{problems: r.Problems, holder: "the manifests hold", policies: r.Policies}
+// inputsOf makes inputs of manifests.
+func inputsOf(r *manifest.Result) *inputs {
+	s := &inputs{problems: r.Problems, holder: "the manifests hold", policies: r.Policies}
 	s.Snapshot = r.Snapshot
 	bySlice := slicesByService(r.Objects.Slices)
 	for _, object := range r.Objects.Services {
@@ -195,7 +195,7 @@ func sceneOf(r *manifest.Result) *scene {
 			Name: name, Object: object, Slices: bySlice[name], Service: r.Snapshot.Service(name),
 		})
 	}
-	s.settle()
+	s.sort()
 	return s
 }
 
@@ -206,13 +206,13 @@ type liveOptions struct {
 	costs       topology.Costs
 }
 
-// scene makes a scene of a live cluster's objects.
+// inputs makes the inputs of a live cluster's objects.
 //
 // A service is weir's when it carries weir's label, or when its slices show that weir writes them. The mode that the mark
 // on them names takes the place of one that the service does not name, or names badly; without a mark that is none, and a
 // service that names its mode badly is left alone.
-func (r liveOptions) scene(objects *convert.Objects) *scene {
-	s := &scene{live: true, holder: "the cluster holds"}
+func (r liveOptions) inputs(objects *convert.Objects) *inputs {
+	s := &inputs{live: true, holder: "the cluster holds"}
 	var nodes []topology.Node
 	for _, n := range objects.Nodes {
 		node, problems := convert.Node(n)
@@ -225,7 +225,7 @@ func (r liveOptions) scene(objects *convert.Objects) *scene {
 	for _, object := range objects.Services {
 		record := r.record(object, bySlice[nameOf(object)])
 		s.Records = append(s.Records, record)
-		if record.Service == nil { // an alias is nothing to warn of: nobody wrote it for weir
+		if record.Service == nil { // an alias is nothing to warn of: it was not written for weir
 			continue
 		}
 		var problems []reason.Finding
@@ -235,12 +235,12 @@ func (r liveOptions) scene(objects *convert.Objects) *scene {
 		s.problems = append(s.problems, record.Problems...)
 	}
 	s.Snapshot = topology.NewSnapshot(nodes, services, r.costs)
-	s.settle()
+	s.sort()
 	return s
 }
 
-// settle sorts the records, and surveys the nodes.
-func (s *scene) settle() {
+// sort sorts the records, and surveys the nodes.
+func (s *inputs) sort() {
 	slices.SortFunc(s.Records, func(a, b *kubefeed.Record) int { return a.Name.Compare(b.Name) })
 	s.survey = plan.SurveyNodes(s.Snapshot.Nodes)
 }

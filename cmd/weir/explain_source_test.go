@@ -20,13 +20,13 @@ func TestAServiceBelongsToWhoIsSeenToWriteItsHints(t *testing.T) {
 		managed bool
 		mode    topology.Mode
 	}{
-		"labelled":                  {labels: map[string]string{label: "Auto"}, managed: true, mode: topology.ModeAuto},
-		"a label that nobody knows": {labels: map[string]string{label: "Otto"}, mode: topology.ModeDisabled},
-		"a label that nobody knows, on the slices too": {
+		"labelled":         {labels: map[string]string{label: "Auto"}, managed: true, mode: topology.ModeAuto},
+		"an unknown label": {labels: map[string]string{label: "Otto"}, mode: topology.ModeDisabled},
+		"an unknown label, on the slices too": {
 			labels: map[string]string{label: "Otto"}, slice: metav1.ObjectMeta{Labels: map[string]string{label: "Otto"}},
 			mode: topology.ModeDisabled,
 		},
-		"a mark, and a label that nobody knows, where the label alone counts": {
+		"a mark, and an unknown label, where the label alone counts": {
 			read:   liveOptions{manage: manageWeir, defaultMode: topology.ModeBalanced},
 			labels: map[string]string{label: "Otto"}, slice: metav1.ObjectMeta{Annotations: map[string]string{mark: "PreferSameNode"}},
 			managed: true, mode: topology.ModePreferSameNode,
@@ -40,7 +40,7 @@ func TestAServiceBelongsToWhoIsSeenToWriteItsHints(t *testing.T) {
 		"a mark": {
 			slice: metav1.ObjectMeta{Annotations: map[string]string{mark: "Balanced"}}, managed: true, mode: topology.ModeBalanced,
 		},
-		"a mark, and a label that nobody knows": {
+		"a mark, and an unknown label": {
 			labels: map[string]string{label: "Otto"}, slice: metav1.ObjectMeta{Annotations: map[string]string{mark: "PreferSameNode"}},
 			managed: true, mode: topology.ModePreferSameNode,
 		},

@@ -16,7 +16,7 @@ import (
 )
 
 // standing tells how the slices of a live service stand to its plan.
-func (s *scene) standing(r *kubefeed.Record, planned *plan.Plan) *explain.Standing {
+func (s *inputs) standing(r *kubefeed.Record, planned *plan.Plan) *explain.Standing {
 	now := plan.Observe(plan.InputOf(&s.Snapshot, s.survey, r.Service, planned.Family))
 	own := family(r.Slices, planned.Family)
 	owner, pending := explain.OwnerNative, 0

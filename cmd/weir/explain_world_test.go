@@ -66,7 +66,7 @@ type apiServer struct {
 	spaces   []corev1.Namespace
 	pageSize int             // 0: what the client asks for
 	expire   int             // so many requests for a further page are answered with 410
-	denied   map[string]bool // resources that nobody may read
+	denied   map[string]bool // resources that may not be read
 	mu       sync.Mutex
 	requests []string
 }
@@ -198,7 +198,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveCustom answers for the kinds that CRDs define. As of a real server, one that is not to be read is refused first, be it
-// there or not; which there are may be asked by everybody.
+// there or not; which there are may be asked by every user.
 func (a *apiServer) serveCustom(w http.ResponseWriter, r *http.Request, parts []string) {
 	installed := map[string]bool{"loadbalancingpolicies": a.policies != nil, "httproutes": a.routes != nil}
 	group := map[bool]string{true: "loadbalancingpolicies", false: "httproutes"}[strings.HasPrefix(r.URL.Path, "/apis/weir.dev/")]

@@ -57,7 +57,7 @@ func (f *feed) run(ctx context.Context) error {
 			before, _ := f.snapshots.Load()
 			now := f.reading.offer.of(&r.Snapshot)
 			rules, _ := f.policies.Load()
-			kept := r.Policies.Keep(rules, r.Refused) // who spoils a policy has the last good one
+			kept := r.Policies.Keep(rules, r.Refused) // an invalid policy keeps its last valid form
 			isSame := reflect.DeepEqual(before, now)  // as when watching begins, or a comment was written
 			isSamePolicy := samePolicies(rules, kept)
 			if f.broken || !isSame || !isSamePolicy {

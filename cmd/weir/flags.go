@@ -107,7 +107,7 @@ type readingFlags struct {
 	defaultMode string
 }
 
-// The flags that say whose word on the distribution mode counts, and the values of the first.
+// The flags that say what may set the distribution mode, and the values of the first.
 const (
 	manageFlag  = "manage"
 	defaultFlag = "default-distribution"
@@ -123,7 +123,7 @@ func (f *sourceFlags) group() flagGroup {
 	g.BoolVarP(&f.recursive, "recursive", "R", false, "read the folders within folders, too")
 	f.addCosts(g)
 	g.StringVar(&f.manage, manageFlag, manageAll,
-		"whose word on the distribution mode counts: all (the label weir.dev/distribution, then the native annotations "+
+		"what may set the distribution mode: all (the label weir.dev/distribution, then the native annotations "+
 			"and spec.trafficDistribution) or weir (the label alone)")
 	g.StringVar(&f.defaultMode, defaultFlag, string(topology.ModeBalanced),
 		"distribution mode of services that ask for none: "+modeNames())

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	}
 }
 
-// usageError is an error of the one who typed the command, found after the flags were read.
+// usageError is a mistake in the command as typed, found after the flags were read.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }

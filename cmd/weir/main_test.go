@@ -96,7 +96,7 @@ func TestAMistakeInTheCommandEndsWithStatus2(t *testing.T) {
 				t.Errorf("status %d, output %q, error %q; want status 2 and an error with %q", status, out, err, want)
 			}
 			if !strings.HasPrefix(err, "weir: ") {
-				t.Errorf("error %q does not say who speaks", err)
+				t.Errorf("error %q does not name the program", err)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func explainAll(s *topology.Snapshot, mode topology.Mode) []explain.Explanation 
 	return plans
 }
 
-// printPolicies prints which fields policies have set, and for whom.
+// printPolicies prints which fields policies have set, and for which clients.
 func printPolicies(row func(...string), s *agent.Status) {
 	isFirst := true
 	fields := func(service, clients string, port *agent.PortStatus, p *agent.PortPolicy) {

@@ -10,7 +10,7 @@ import (
 const rootLong = `weir keeps a Kubernetes Service's traffic in the client's zone for as long as the zone copes. When it does not,
 just the excess goes to the next-cheapest zone, and comes back when the load has gone.`
 
-const rootExample = `  # Who serves whom, why, what it costs and what would help
+const rootExample = `  # Which endpoints serve each zone, why, what it costs and what would help
   weir explain shop/web
 
   # What mode Balanced would change in the whole cluster, before anything is written

@@ -111,7 +111,7 @@ func (f *simulateFlags) ask(c *cobra.Command) error {
 // base makes a scenario of the service.
 func (f *simulateFlags) base(c *cobra.Command, given simulate.Given) (*scenario.Scenario, error) {
 	args := []string{f.asks.service}
-	scene, err := f.world.scene(c, args)
+	scene, err := f.world.inputs(c, args)
 	if err != nil {
 		return nil, err
 	}

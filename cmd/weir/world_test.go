@@ -142,7 +142,7 @@ func says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
-// freePort finds a port that is free on ip. Nobody else uses the addresses of these tests.
+// freePort finds a port that is free on ip. Nothing else uses the addresses of these tests.
 func freePort(t *testing.T, ip string) uint16 {
 	t.Helper()
 	l, err := net.Listen("tcp", ip+":0") //nolint:noctx // binds at once.

@@ -25,7 +25,7 @@ func TestACalmZoneKeepsItsTraffic(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 2)
 	r := w.start(agent.Config{Node: "node-b"})
 	if diff := cmp.Diff(map[string]int{"b": 100}, r.zones(100)); diff != "" {
-		t.Errorf("who answered (-want +got)\n%s", diff)
+		t.Errorf("answers by endpoint (-want +got)\n%s", diff)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestSeveralAgentsInOneProcessActAsSeveralNodes(t *testing.T) {
 		}
 		r := w.start(agent.Config{Node: "node-" + node, Map: []agent.Mapping{m}})
 		if diff := cmp.Diff(map[string]int{node: 20}, r.zones(20)); diff != "" {
-			t.Errorf("who answered node-%s (-want +got)\n%s", node, diff)
+			t.Errorf("answers to node-%s (-want +got)\n%s", node, diff)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestWhatAPlanLendsIsUsedByNeed(t *testing.T) {
 		}
 		if want != nil {
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: who answered (-want +got)\n%s", strategy, diff)
+				t.Errorf("%s: answers by endpoint (-want +got)\n%s", strategy, diff)
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func TestAChangeOfHintsIsFollowedWithinASecond(t *testing.T) {
 	w.snapshots.Store(w.snapshot(w.endpoints...))
 	r := w.start(agent.Config{Node: "node-a", Hints: agent.HintsNative})
 	if diff := cmp.Diff(map[string]int{"a": 20}, r.zones(20)); diff != "" {
-		t.Fatalf("who answered (-want +got)\n%s", diff)
+		t.Fatalf("answers by endpoint (-want +got)\n%s", diff)
 	}
 	w.extra = func(svc *topology.Service) {
 		for i := range svc.Endpoints {

@@ -67,7 +67,7 @@ func TestWeightsOfPodsAreFollowed(t *testing.T) {
 	}))
 	r := w.start(agent.Config{Node: "node-a"})
 	if diff := cmp.Diff(map[string]int{"a": 60, "b": 30, "c": 10}, r.zones(100)); diff != "" {
-		t.Errorf("who answered (-want +got)\n%s", diff)
+		t.Errorf("answers by endpoint (-want +got)\n%s", diff)
 	}
 	if codes := r.codes(); !slices.Contains(codes, reason.WeightRefused) {
 		t.Errorf("the bad weight is not reported: %v", codes)

@@ -226,7 +226,7 @@ func (r *running) get() (int, string, error) {
 	return resp.StatusCode, string(body), err
 }
 
-// zones asks n times, one after the other, and counts by zone who answered; anything but 200 counts by its status.
+// zones asks n times, one after the other, and counts the answers by zone; anything but 200 counts by its status.
 func (r *running) zones(n int) map[string]int {
 	r.t.Helper()
 	counts := make(map[string]int)
@@ -274,7 +274,7 @@ func await(t *testing.T, done <-chan struct{}, what string) {
 	}
 }
 
-// freePort finds a port that is free on an address. Somebody else could take it before it is used; nobody does on
+// freePort finds a port that is free on an address. Another process could take it before it is used; none does on
 // addresses of 127/8 that only these tests use.
 func freePort(t *testing.T, ip string) uint16 {
 	t.Helper()

@@ -45,7 +45,7 @@ type Config struct {
 	Map []Mapping
 	// Mode is the distribution of services that ask for none. Default: Balanced.
 	Mode topology.Mode
-	// Hints says whose hints decide. Default: plan.
+	// Hints says which hints decide. Default: plan.
 	Hints HintSource
 	// OneNode tells that the snapshots know no node but Node. No plans are made then, which would be those of a cluster of
 	// one node, so that Hints must be native.

@@ -104,7 +104,7 @@ func preview(t *testing.T, text string, c agent.Config) agent.Status {
 	return status
 }
 
-// lines puts a status into few words: a line for each address with who may be used, and one for each problem.
+// lines puts a status into few words: a line for each address with what may be used, and one for each problem.
 func lines(s agent.Status) []string {
 	var all []string
 	for _, svc := range s.Services {

@@ -264,7 +264,7 @@ func TestOneEndpointMaySitOutOfAFew(t *testing.T) {
 	before := hits(w.endpoints[:2])
 	patience.Stays(t, someTicks, "one sits out", func() bool { r.zones(10); return r.out(t) == 1 })
 	if hits(w.endpoints[:2]) == before {
-		t.Error("the other one that fails got no requests: who may not sit out takes part")
+		t.Error("the other one that fails got no requests: an endpoint that may not be ejected takes part")
 	}
 }
 
@@ -306,7 +306,7 @@ func TestAChangeOfPolicyKeepsWhatThePoolKnows(t *testing.T) {
 		}
 	}
 	free()
-	patience.Until(t, "nobody waits", func() bool { return r.of(t, busy).InFlight == 0 })
+	patience.Until(t, "no request waits", func() bool { return r.of(t, busy).InFlight == 0 })
 }
 
 func TestAChangeOfAnotherFieldMovesNoKey(t *testing.T) {
@@ -344,7 +344,7 @@ func TestAChangeOfAnotherFieldMovesNoKey(t *testing.T) {
 	}
 }
 
-// keys gives who answers each of n values of a header.
+// keys gives the endpoint that answers each of n values of a header.
 func (r *running) keys(t *testing.T, n int) []string {
 	t.Helper()
 	answers := make([]string, n)

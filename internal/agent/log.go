@@ -19,7 +19,7 @@ type logged struct {
 	pauses map[netip.AddrPort]int64 // of each endpoint
 }
 
-// tell writes to the log what the last tick of a pool changed: its state, and endpoints that were put out of use. Both are
+// tell writes to the log what the last tick of a pool changed: its state, and ejected endpoints. Both are
 // rare, however many requests there are: the law dwells in a state, and the pauses of an endpoint grow.
 func (p *l7Plane) tell(pool *pool) {
 	brief, before := pool.Brief(), pool.logged.brief
@@ -40,12 +40,12 @@ func (p *l7Plane) tell(pool *pool) {
 		return
 	}
 	if out := pool.logged.paused(&status); len(out) > 0 {
-		logger.Warn("endpoints that keep failing are out of use for a while", "endpoints", out[:min(len(out), named)],
+		logger.Warn("endpoints ejected", "endpoints", out[:min(len(out), named)],
 			"count", len(out), "of", len(status.Endpoints))
 	}
 }
 
-// paused lists the endpoints whose pauses have become more since it was last asked.
+// paused lists the endpoints that were ejected since the last call.
 func (l *logged) paused(s *pick.Status) []netip.AddrPort {
 	var more []netip.AddrPort
 	now := make(map[netip.AddrPort]int64, len(s.Endpoints))

@@ -57,7 +57,7 @@ func (r *running) as(t *testing.T, ip string) *http.Client {
 	return &http.Client{Transport: transport, Timeout: limit}
 }
 
-// ask gives who answers a client, by zone.
+// ask gives the zone that answers a client.
 func (r *running) ask(t *testing.T, c *http.Client) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url, http.NoBody)
@@ -139,7 +139,7 @@ func TestAPolicyThatGoesLeavesWhatHeldBefore(t *testing.T) {
 	}}))
 	r := w.start(agent.Config{Node: "node-a", Algorithm: "Random"})
 	if diff := cmp.Diff(map[string]int{"c": 10}, r.zones(10)); diff != "" {
-		t.Errorf("who answered (-want +got)\n%s", diff)
+		t.Errorf("answers by endpoint (-want +got)\n%s", diff)
 	}
 	w.policies.Store(nil)
 	patience.Within(t, time.Second, "the flag holds", func() bool {
@@ -155,7 +155,7 @@ func TestFailoverGoesWhereThePolicyAllowsAndNowhereElse(t *testing.T) {
 	}}}))
 	r := w.start(agent.Config{Node: "node-a"})
 	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
-		t.Errorf("who answered (-want +got)\n%s", diff)
+		t.Errorf("answers by endpoint (-want +got)\n%s", diff)
 	}
 	w.in("a")[0].stop()
 	patience.Until(t, "zone c answers alone", func() bool { return r.zones(5)["c"] == 5 })
@@ -195,7 +195,7 @@ func TestDisabledOverflowFailsOverOnHealth(t *testing.T) {
 		return counts["b"]+counts["c"] == 5
 	}
 	if diff := cmp.Diff(map[string]int{"a": 10}, r.zones(10)); diff != "" {
-		t.Errorf("who answered (-want +got)\n%s", diff)
+		t.Errorf("answers by endpoint (-want +got)\n%s", diff)
 	}
 	w.in("a")[0].stop()
 	patience.Until(t, "other zones answer alone", elsewhere)

@@ -77,16 +77,16 @@ func (g *requestLog) ask(endpoint int, at, service time.Duration) {
 const recentSpan = 2 * time.Second
 
 // recent sums up, for each row of clients, the requests that were over in the last seconds before now.
-func (g *requestLog) recent(now time.Duration) []Figures {
+func (g *requestLog) recent(now time.Duration) []Measures {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	first := len(g.entries)
 	for first > 0 && g.entries[first-1].done() > now-recentSpan {
 		first--
 	}
-	all := make([]Figures, len(g.costs))
+	all := make([]Measures, len(g.costs))
 	for row := range all {
-		all[row] = figuresOf(g.layout.scenario, g.entries[first:], min(now, recentSpan), func(e *entry) bool { return e.Row == row })
+		all[row] = measuresOf(g.layout.scenario, g.entries[first:], min(now, recentSpan), func(e *entry) bool { return e.Row == row })
 	}
 	return all
 }
@@ -107,8 +107,8 @@ func (g *requestLog) result(p Player, seed uint64) *sim.Result {
 // done is when the request was over.
 func (e *entry) done() time.Duration { return e.Due + e.Took }
 
-// Figures sum up requests, by the simulator's definitions.
-type Figures struct {
+// Measures sum up requests, by the simulator's definitions.
+type Measures struct {
 	Requests int64   `json:"requests"`
 	Rate     float64 `json:"rate"`      // requests due per second
 	InZone   float64 `json:"inZone"`    // of the requests that an endpoint took: fraction taken in the client's zone
@@ -134,8 +134,8 @@ type Errors struct {
 	Dropped   int `json:"dropped"`   // not even sent, because too many were outstanding
 }
 
-// figuresOf sums up the entries that count, which were due in a time of that length.
-func figuresOf(sc *scenario.Scenario, entries []entry, lasting time.Duration, counts func(*entry) bool) Figures {
+// measuresOf sums up the entries that count, which were due in a time of that length.
+func measuresOf(sc *scenario.Scenario, entries []entry, lasting time.Duration, counts func(*entry) bool) Measures {
 	var (
 		requests []sim.Observed
 		ended    [outcomes]int
@@ -149,7 +149,7 @@ func figuresOf(sc *scenario.Scenario, entries []entry, lasting time.Duration, co
 		}
 	}
 	f := sim.Sum(sc, requests, lasting)
-	return Figures{
+	return Measures{
 		Requests: f.Requests, Rate: f.Rate, InZone: f.InZone, Success: f.Success,
 		P50: millis(f.P50), P99: millis(f.P99), Stall: millis(stall), Cost: f.Cost,
 		Errors: Errors{
@@ -225,7 +225,7 @@ func (l timeline) returnAfter(since, until time.Duration) *float64 {
 const stallLimit = 50 * time.Millisecond
 
 // complaint says what was wrong with the machine on which the play was; empty: nothing.
-func (f *Figures) complaint() string {
+func (f *Measures) complaint() string {
 	switch {
 	case f.Errors.Dropped > 0:
 		return fmt.Sprintf("%d requests were never sent, because too many were outstanding", f.Errors.Dropped)

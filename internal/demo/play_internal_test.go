@@ -84,7 +84,7 @@ func TestAScenarioIsPlayedOnRealSockets(t *testing.T) {
 		t.Errorf("with their zone gone %d of its clients' %d requests went elsewhere", crossed, answered)
 	}
 	if len(r.Endpoints) != 4 || r.PeakLoad <= 0 || r.Endpoints[3].Requests == 0 {
-		t.Errorf("the endpoints did %+v", r.Endpoints)
+		t.Errorf("the endpoints have %+v", r.Endpoints)
 	}
 	if !strings.Contains(progress.String(), "story · Weir") {
 		t.Errorf("the progress reads:\n%s", progress.String())
@@ -131,7 +131,7 @@ func TestZoneAwarenessAloneFallsShort(t *testing.T) {
 			t.Errorf("%v of the requests from the zone that is gone were answered well", p.Hit.Success)
 		}
 	}
-	if lines := joined(r.Lines(grid.Painter{})); !strings.Contains(lines, "Static falls short") {
+	if lines := joined(r.Lines(grid.Painter{})); !strings.Contains(lines, "Static misses a target") {
 		t.Errorf("the report reads:\n%s", lines)
 	}
 }
@@ -324,7 +324,7 @@ func TestAgentsHearOfALostZoneWhenTheAPIKnowsAndOfItsReturn(t *testing.T) {
 		nodes int
 	}{
 		{1 * time.Second, true, []int{4, 4, 4, 4}, 2},
-		{5 * time.Second, true, []int{4, 4, 4, 4}, 2}, // the API knows, nobody has heard of it
+		{5 * time.Second, true, []int{4, 4, 4, 4}, 2}, // the API knows, no agent does
 		{6500 * time.Millisecond, true, []int{2, 2, 2, 2}, 1},
 		{9 * time.Second, false, []int{2, 2, 2, 2}, 1},
 		{10500 * time.Millisecond, false, []int{4, 4, 4, 4}, 2},

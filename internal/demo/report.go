@@ -18,7 +18,7 @@ type Report struct {
 	Seed        uint64        `json:"seed"`
 	Zones       []string      `json:"zones"`
 	Phases      []PhaseReport `json:"phases"`
-	Total       Figures       `json:"total"`
+	Total       Measures      `json:"total"`
 	Interrupted bool          `json:"interrupted,omitempty"` // the last phase was not played to its end
 	Checks      []Check       `json:"checks,omitempty"`
 	Agreement   *Agreement    `json:"agreement,omitempty"` // with the simulator
@@ -30,16 +30,16 @@ type Report struct {
 
 // PhaseReport is what happened in one phase.
 type PhaseReport struct {
-	Title    string    `json:"title"`
-	IsFault  bool      `json:"fault,omitempty"`
-	Zone     string    `json:"zone,omitempty"` // the zone that the fault is about
-	From     float64   `json:"fromSeconds"`
-	To       float64   `json:"toSeconds"`
-	All      Figures   `json:"all"`
-	Hit      *Figures  `json:"hit,omitempty"`             // of the clients in Zone
-	Zones    []Figures `json:"zones"`                     // in the order of Report.Zones
-	Spilled  *float64  `json:"secondsToSpill,omitempty"`  // from the fault to a visible spill; nil: none was seen
-	Returned *float64  `json:"secondsToReturn,omitempty"` // from the fault's end until back in zone; nil: not seen
+	Title    string     `json:"title"`
+	IsFault  bool       `json:"fault,omitempty"`
+	Zone     string     `json:"zone,omitempty"` // the zone that the fault is about
+	From     float64    `json:"fromSeconds"`
+	To       float64    `json:"toSeconds"`
+	All      Measures   `json:"all"`
+	Hit      *Measures  `json:"hit,omitempty"`             // of the clients in Zone
+	Zones    []Measures `json:"zones"`                     // in the order of Report.Zones
+	Spilled  *float64   `json:"secondsToSpill,omitempty"`  // from the fault to a visible spill; nil: none was seen
+	Returned *float64   `json:"secondsToReturn,omitempty"` // from the fault's end until back in zone; nil: not seen
 }
 
 // Title is the strategy's name as tables have it.
@@ -53,7 +53,7 @@ func (p *play) report() *Report {
 		Scenario: sc.Name, Strategy: o.Player.Name, RetryOn: o.Player.RetryOn, Seed: o.Seed, title: o.Player.Title(),
 		Interrupted: p.end < sc.Length, Passed: true,
 		Result: p.log.result(o.Player, o.Seed),
-		Total:  figuresOf(sc, entries, p.end, func(*entry) bool { return true }),
+		Total:  measuresOf(sc, entries, p.end, func(*entry) bool { return true }),
 	}
 	for _, c := range sc.Clients {
 		r.Zones = append(r.Zones, string(c.Zone))
@@ -74,9 +74,9 @@ func (p *play) phaseReport(i int, phase Phase, entries []entry) PhaseReport {
 	}
 	lasting := phase.To - phase.From
 	in := func(e *entry) bool { return e.Due >= phase.From && e.Due < phase.To }
-	r.All = figuresOf(p.scenario, entries, lasting, in)
+	r.All = measuresOf(p.scenario, entries, lasting, in)
 	for row, c := range p.scenario.Clients {
-		r.Zones = append(r.Zones, figuresOf(p.scenario, entries, lasting, func(e *entry) bool { return e.Row == row && in(e) }))
+		r.Zones = append(r.Zones, measuresOf(p.scenario, entries, lasting, func(e *entry) bool { return e.Row == row && in(e) }))
 		if phase.IsFault && string(c.Zone) == phase.Zone {
 			line := timelineOf(entries, row)
 			r.Hit = &r.Zones[row]
@@ -97,10 +97,10 @@ func (p *play) nextFault(i int) time.Duration {
 	return p.end
 }
 
-// ErrShort means that a play of the script fell short of a figure.
-var ErrShort = errors.New("the run fell short of its figures")
+// ErrShort means that a play of the script missed a target.
+var ErrShort = errors.New("the run missed its targets")
 
-// What a play of the script has to reach. The figures are those of the project's goals: calm traffic stays, a fault is
+// What a play of the script has to reach. The targets are the project's goals: calm traffic stays, a fault is
 // answered within a second, and almost no request fails.
 const (
 	wantInZone        = 0.99
@@ -110,7 +110,7 @@ const (
 	retryServerErrors = "5xx"
 )
 
-// Check is one figure against what it should be.
+// Check is one measure and its target.
 type Check struct {
 	Name   string `json:"name"`
 	Want   string `json:"want"`

@@ -16,11 +16,11 @@ import (
 func perfect() Report {
 	return Report{
 		Phases: []PhaseReport{
-			{Title: "calm", All: Figures{InZone: 1}},
+			{Title: "calm", All: Measures{InZone: 1}},
 			{Title: "slow", IsFault: true, Spilled: new(0.4)},
-			{Title: "recovery", All: Figures{InZone: 0.5}},
+			{Title: "recovery", All: Measures{InZone: 0.5}},
 		},
-		Total: Figures{Success: 0.9991},
+		Total: Measures{Success: 0.9991},
 	}
 }
 

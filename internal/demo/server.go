@@ -118,7 +118,7 @@ func (e *endpoint) listenLocked() error {
 	return nil
 }
 
-// leaveLocked is what a machine that lost power looks like to a neighbour that can still reach its switch: no listener,
+// leaveLocked is what a client on the same switch sees of a machine that lost power: no listener,
 // and a reset on every connection.
 func (e *endpoint) leaveLocked() {
 	if e.listener != nil {
@@ -131,7 +131,7 @@ func (e *endpoint) leaveLocked() {
 
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // without it the kernel says goodbye politely
+		_ = tcp.SetLinger(0) // without it the kernel sends FIN
 	}
 	_ = conn.Close() // there is nothing left to lose
 }
@@ -178,7 +178,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pause(half)
 		http.Error(w, "overloaded", http.StatusServiceUnavailable)
 	case err != nil:
-		panic(http.ErrAbortHandler) // the client has left; nobody reads an answer
+		panic(http.ErrAbortHandler) // the client has left
 	default:
 		pause(half)
 		_, _ = io.WriteString(w, "served\n") // an error means that the client has left
@@ -247,7 +247,7 @@ func (e *endpoint) enter(ctx context.Context) error {
 		return errQueueFull
 	}
 	defer e.waiting.Add(-1)
-	e.slots <- struct{}{} // a queue keeps what it has let in: a server looks at a request when it is its turn
+	e.slots <- struct{}{} // a queue keeps what it has let in: a server takes a request when a worker is free
 	if err := ctx.Err(); err != nil {
 		<-e.slots
 		return err

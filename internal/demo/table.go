@@ -21,7 +21,7 @@ type frame struct {
 // zoneFrame is one zone's row: what its clients saw lately, and what the agent of its first client thinks of it.
 type zoneFrame struct {
 	Zone topology.Zone
-	Figures
+	Measures
 	poolState
 }
 
@@ -148,7 +148,7 @@ func (m Millis) String() string {
 	}
 }
 
-// percent prints a fraction, cut and not rounded, so that what falls short never reads as if it did not.
+// percent prints a fraction, cut and not rounded, so that a value below its target never reads as if it met it.
 func percent(fraction float64, digits int) string {
 	scale := 1.0
 	for range digits {
@@ -204,7 +204,7 @@ func (r *Report) heading() string {
 	return h
 }
 
-func (f *Figures) cells(title string) []grid.Cell {
+func (f *Measures) cells(title string) []grid.Cell {
 	return []grid.Cell{
 		grid.Text(title), grid.Text(fmt.Sprintf("%.0f", f.Rate)), grid.Text(percent(f.InZone, 1)), grid.Text(rounded(1 - f.InZone)),
 		{Text: percent(f.Success, 2), Tone: successTone(f.Success)},
@@ -263,13 +263,13 @@ func (r *Report) verdict(p grid.Painter) []string {
 	for _, c := range r.Checks {
 		mark := grid.Cell{Text: "ok", Tone: grid.Green}
 		if !c.Passed {
-			mark = grid.Cell{Text: "SHORT", Tone: grid.Red}
+			mark = grid.Cell{Text: "MISSED", Tone: grid.Red}
 		}
 		g.Add(mark, grid.Text(c.Name), grid.Text(c.Got), grid.Text("want "+c.Want))
 	}
-	end := grid.Cell{Text: r.title + " reaches every figure", Tone: grid.Green}
+	end := grid.Cell{Text: r.title + " meets every target", Tone: grid.Green}
 	if !r.Passed {
-		end = grid.Cell{Text: r.title + " falls short", Tone: grid.Red}
+		end = grid.Cell{Text: r.title + " misses a target", Tone: grid.Red}
 	}
 	return append(append([]string{""}, g.Lines(0, p)...), p.Paint(end))
 }

@@ -20,11 +20,11 @@ func drowning() *frame {
 	return &frame{
 		Title: "Weir", Phases: Phases(sc), Elapsed: 14500 * time.Millisecond,
 		Zones: []zoneFrame{
-			{"zone-a", Figures{
+			{"zone-a", Measures{
 				Rate: 618, InZone: 0.7812, Success: 0.9961, P50: 24.2, P99: 131, Cost: 0.2188,
 			}, poolState{"overflow", "zone-a is 1.62 times slower than normal, so 22 % go to zone-b"}},
-			{"zone-b", Figures{Rate: 203, InZone: 1, Success: 0.93, P50: 19.4, P99: 1034}, poolState{"calm", ""}},
-			{"zone-c", Figures{Rate: 199, InZone: 0, Success: 0.5, P50: 0.41, P99: 54, Cost: 1}, poolState{
+			{"zone-b", Measures{Rate: 203, InZone: 1, Success: 0.93, P50: 19.4, P99: 1034}, poolState{"calm", ""}},
+			{"zone-c", Measures{Rate: 199, InZone: 0, Success: 0.5, P50: 0.41, P99: 54, Cost: 1}, poolState{
 				"evacuated", "nothing answers",
 			}},
 		},

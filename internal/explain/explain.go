@@ -20,7 +20,7 @@ type Options struct {
 	Brief       bool          // leave the advice out: it takes several plans for each service
 
 	Policies   *policy.Set   // nil: none
-	Client     policy.Client // whose requests the policies are asked about; zero: anybody's
+	Client     policy.Client // that the policies are asked about; zero: any client
 	ClientName string        // of Client, for people
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/internal/grid"
 )
 
-// Owner says who writes the hints of a service.
+// Owner says what writes the hints of a service.
 type Owner string
 
 // The owners.

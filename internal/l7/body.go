@@ -99,7 +99,7 @@ func (b *body) finish(err error) {
 	b.ended()
 }
 
-// onEnd has f called once the body was read, which may be at once. Nobody may be reading.
+// onEnd has f called once the body was read, which may be at once. There may be no reader.
 func (b *body) onEnd(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,7 +151,7 @@ func (b *body) isWhole() bool {
 }
 
 // close forbids further reading and tells how much was read, and whether that was all. It does not wait for a read under
-// way; who ends the exchange breaks that.
+// way; ending the exchange breaks that.
 func (b *body) close() (read int64, all bool) {
 	if !b.mu.TryLock() {
 		return 0, false

@@ -33,7 +33,7 @@ func (w *wire) serve(ctx context.Context, a *arrival, early []byte) {
 	}
 	defer func() { _ = far.Close() }()
 	t := tunnel{near: near, far: far}
-	stop := context.AfterFunc(ctx, func() { t.breakOff(nobody) })
+	stop := context.AfterFunc(ctx, func() { t.breakOff(neither) })
 	defer stop()
 	t.run(early)
 	done.In, done.Out, done.Outcome = t.in, t.out, t.outcome()

@@ -23,7 +23,7 @@ type tunnel struct {
 type side uint8
 
 const (
-	nobody side = iota
+	neither side = iota
 	theClient
 	theEndpoint
 )
@@ -46,7 +46,7 @@ func (t *tunnel) run(early []byte) {
 	<-back
 }
 
-// carry copies one direction. from is whose bytes they are.
+// carry copies one direction. from is the side that sent them.
 func (t *tunnel) carry(to io.WriteCloser, source io.Reader, from side) int64 {
 	n, err := io.Copy(to, source)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *tunnel) carry(to io.WriteCloser, source io.Reader, from side) int64 {
 	}
 	half, ok := to.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
-		t.breakOff(nobody)
+		t.breakOff(neither)
 	}
 	return n
 }
@@ -65,7 +65,7 @@ func (t *tunnel) carry(to io.WriteCloser, source io.Reader, from side) int64 {
 func culprit(err error, from side) side {
 	switch {
 	case errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
-		return nobody
+		return neither
 	case errors.Is(err, syscall.EPIPE):
 		return theClient + theEndpoint - from
 	default:
@@ -73,10 +73,10 @@ func culprit(err error, from side) side {
 	}
 }
 
-func (t *tunnel) breakOff(who side) {
+func (t *tunnel) breakOff(by side) {
 	t.mu.Lock()
-	if t.broken == nobody {
-		t.broken = who
+	if t.broken == neither {
+		t.broken = by
 	}
 	t.mu.Unlock()
 	_ = t.near.Close()

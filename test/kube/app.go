@@ -123,7 +123,7 @@ func (c *Cluster) Service(namespace, name string) *corev1.Service {
 	return s
 }
 
-// Change reads the Service, changes it and writes it, again if somebody else wrote meanwhile.
+// Change reads the Service, changes it and writes it, again if another writer was first.
 func (a *App) Change(change func(*corev1.Service)) {
 	a.Cluster.tb.Helper()
 	a.Cluster.Until("the Service "+a.Namespace+"/"+a.Name+" is changed", func() error {

@@ -45,7 +45,7 @@ func notAccepted(reason string) metav1.Condition {
 
 // hinted waits until every ready pod is listed and says what is wanted of its endpoint's hints.
 func hinted(a *kube.App, what string, want func(*kube.Endpoint) bool) {
-	a.Settled()
+	a.AwaitSlices()
 	a.Cluster.Until("the endpoints of "+a.Name+" are hinted for "+what, func() error {
 		endpoints := a.Endpoints()
 		for i := range endpoints {
@@ -286,7 +286,7 @@ func TestSlicesStayWithinTheLimitsOfTheAPI(t *testing.T) {
 	}
 	c.Nodes(1, names...)
 	w := newControllers(t, c)
-	// Without a selector nobody but the test and weir writes its slices.
+	// Without a selector only the test and weir write its slices.
 	large := c.Deploy(kube.AppOptions{
 		Namespace: "shop", Name: "large", Labels: labelled("Balanced"), Change: func(s *corev1.Service) { s.Spec.Selector = nil },
 	})
@@ -338,7 +338,7 @@ func TestSlicesStayWithinTheLimitsOfTheAPI(t *testing.T) {
 	}
 }
 
-// foreignSlice is a slice of a Service, with the ready endpoints of somebody else, one in each of these zones. Its number
+// foreignSlice is a slice of a Service, with the ready endpoints of another Service, one in each of these zones. Its number
 // makes its addresses its own.
 func foreignSlice(service string, number int, zones ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
@@ -478,7 +478,7 @@ func TestRefusedPatchesKeepTheLastGoodHints(t *testing.T) {
 	c := kube.Start(t, kube.Options{})
 	c.Nodes(2, "zone-a", "zone-b", "zone-c")
 	w := newControllers(t, c)
-	// Nobody but the test and weir's controller writes their slices, so that hints are written by patches only.
+	// Only the test and weir's controller write their slices, so that hints are written by patches only.
 	number := 0
 	deploy := func(name string) *kube.App {
 		a := c.Deploy(kube.AppOptions{

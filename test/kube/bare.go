@@ -20,7 +20,7 @@ func (c *Cluster) Bare(node string) *Proxy {
 	return p
 }
 
-// answerHTTP makes each pod address tell who it is.
+// answerHTTP makes each pod address tell its address.
 func (p *Proxy) answerHTTP() {
 	p.cluster.tb.Helper()
 	listener := p.listen(fmt.Sprintf("[::]:%d", PodPort))

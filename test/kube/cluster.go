@@ -25,7 +25,7 @@ const (
 	nodeRange4    = "10.100.0.0/16"
 	nodeRange6    = "fd00:10:100::/64"
 	// advertised is the API server's address in the default kubernetes Service; of the block for documentation (RFC 5737),
-	// because loopback is refused and nobody connects to it.
+	// because loopback is refused and nothing connects to it.
 	advertised = "192.0.2.1"
 )
 
@@ -157,7 +157,7 @@ func (c *Cluster) startEtcd() {
 		"--data-dir", filepath.Join(c.folder, "etcd"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer,
-		"--unsafe-no-fsync", // nobody needs the data after a crash
+		"--unsafe-no-fsync", // the data is not needed after a crash
 		"--quota-backend-bytes", "8589934592",
 		"--log-level", "warn",
 	}})

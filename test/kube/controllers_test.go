@@ -269,19 +269,19 @@ func (c *sliceHistory) note(what watch.EventType, object any) {
 	}
 }
 
-// quiet waits until nobody has written a slice of namespace shop for three seconds: the built-in controller looks at what others
+// quiet waits until nothing has written a slice of namespace shop for three seconds: the built-in controller looks at what others
 // wrote within one or two.
 func (w *controllers) quiet() {
 	w.Helper()
 	history, stop := w.record()
 	defer stop()
 	length, since := history.length(), time.Now()
-	w.c.Until("nobody writes slices", func() error {
+	w.c.Until("no slice is written", func() error {
 		if now := history.length(); now != length {
 			length, since = now, time.Now()
 		}
 		if time.Since(since) < 3*time.Second {
-			return errors.New("somebody did")
+			return errors.New("one was")
 		}
 		return nil
 	})

@@ -98,11 +98,11 @@ func endpoint(from *discoveryv1.Endpoint) (Endpoint, error) {
 	return e, nil
 }
 
-// Settled waits until the slices list just the pods that the app has, ready or not, whatever their hints.
+// AwaitSlices waits until the slices list just the pods that the app has, ready or not, whatever their hints.
 //
 // Pods that are not ready count as well: Kubernetes deletes a pod in two steps, also without a grace period, and lists it as
 // terminating between them, which clients may use when no other endpoint is ready.
-func (a *App) Settled() {
+func (a *App) AwaitSlices() {
 	a.Cluster.tb.Helper()
 	want := a.listed()
 	a.Cluster.Until(fmt.Sprintf("the EndpointSlices of %s/%s list its %d addresses", a.Namespace, a.Name, len(want)), func() error {

@@ -54,8 +54,8 @@ func explainTellsHowAClusterStands(s subtest) {
 		Namespace: "shop", Name: "web", Labels: map[string]string{api.LabelDistribution: "Balanced"},
 		Pods: map[string]int{"zone-a": 5, "zone-b": 1, "zone-c": 1},
 	})
-	dns.Settled()
-	web.Settled()
+	dns.AwaitSlices()
+	web.AwaitSlices()
 	admin := []string{"--kubeconfig", c.AdminKubeconfig()}
 	explain := func(args ...string) string {
 		out, err := c.RunWeir(append(append([]string{"explain"}, args...), admin...)...)
@@ -72,7 +72,7 @@ func explainTellsHowAClusterStands(s subtest) {
 		}
 	}
 	if got := row(t, table, "default", "kubernetes"); got[4] != "no hints" {
-		t.Errorf("nobody hints the API server, yet explain says %q", got)
+		t.Errorf("nothing hints the API server, yet explain says %q", got)
 	}
 	if got := kubectlWeir(t, c, "explain", "-A"); got != table {
 		t.Errorf("kubectl weir says\n%sand weir\n%s", got, table)
@@ -148,7 +148,7 @@ func decode(t *testing.T, text string, value any) {
 func explainSaysWhichPermissionIsMissing(s subtest) {
 	t, c := s.T, s.c
 	app := c.Deploy(kube.AppOptions{Namespace: "explain", Name: "web", Pods: map[string]int{"zone-a": 1, "zone-b": 1}})
-	app.Settled()
+	app.AwaitSlices()
 	args := []string{"explain", "-n", "explain", "--kubeconfig", c.Kubeconfig("jane")}
 	_, err := c.RunWeir(args...)
 	if err == nil {
@@ -170,7 +170,7 @@ func explainSaysWhichPermissionIsMissing(s subtest) {
 	explainsPoliciesToWhoMayReadThem(t, c)
 }
 
-// explainsPoliciesToWhoMayReadThem sees that who may not list policies is told so only where there may be some: an API server
+// explainsPoliciesToWhoMayReadThem sees that a user who may not list policies is told so only where there may be some: an API server
 // checks the role before it checks whether the resource exists.
 func explainsPoliciesToWhoMayReadThem(t *testing.T, c *kube.Cluster) {
 	t.Helper()

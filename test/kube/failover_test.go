@@ -29,7 +29,7 @@ import (
 func labelled(mode string) map[string]string { return map[string]string{api.LabelDistribution: mode} }
 
 // TestAKilledLeaderIsFollowedWithinItsLease kills each of two replicas while it leads. From the kill on pods come and go,
-// which the webhook of the other replica sees, and a node comes, for which nobody but a leader of weir's writes slices.
+// which the webhook of the other replica sees, and a node comes, for which only a leader of weir's writes slices.
 func TestAKilledLeaderIsFollowedWithinItsLease(t *testing.T) {
 	t.Parallel()
 	c := kube.Start(t, kube.Options{})
@@ -71,7 +71,7 @@ func failOver(w *controllers, web *kube.App, change func()) *member {
 	churn := web.Churn(2, rand.New(rand.NewPCG(3, 4)))
 	time.Sleep(4 * time.Second)
 	replaced := churn()
-	web.Settled()
+	web.AwaitSlices()
 	w.c.Until("the other replica leads", func() error {
 		leads, err := w.leads(others[0])
 		if err == nil && !leads {
@@ -108,7 +108,7 @@ func failOpen(w *controllers, web *kube.App, killed *member) {
 	defer stop()
 	began := time.Now()
 	web.Scale("zone-b", 4)
-	web.Settled()
+	web.AwaitSlices()
 	written := time.Since(began)
 	settledHints(w.T, web, 10)
 	web.Scale("zone-b", 3)

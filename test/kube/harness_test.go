@@ -26,7 +26,7 @@ func hintsPodsThatAreOnlyObjects(s subtest) {
 		Families: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 		Pods:     map[string]int{"zone-a": 2, "zone-b": 1, "zone-c": 1},
 	})
-	app.Settled()
+	app.AwaitSlices()
 	for _, e := range app.Endpoints() {
 		if !slices.Equal(e.ForZones, []string{e.Zone}) {
 			t.Errorf("%s: want its own zone hinted", &e)
@@ -34,12 +34,12 @@ func hintsPodsThatAreOnlyObjects(s subtest) {
 	}
 
 	app.SetReady(app.Pods("zone-a")[0], corev1.ConditionFalse)
-	app.Settled()
+	app.AwaitSlices()
 	app.SetReady(app.Pods("zone-a")[0], corev1.ConditionTrue)
 	app.Scale("zone-b", 3)
-	app.Settled()
+	app.AwaitSlices()
 	app.Scale("zone-b", 0)
-	app.Settled()
+	app.AwaitSlices()
 
 	app.Change(func(s *corev1.Service) {
 		s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"}
@@ -62,14 +62,14 @@ func hintsPodsThatAreOnlyObjects(s subtest) {
 func churnKeepsTheNumberOfPods(s subtest) {
 	t, c := s.T, s.c
 	app := c.Deploy(kube.AppOptions{Namespace: "churn", Name: "web", Pods: map[string]int{"zone-a": 3, "zone-b": 2}})
-	app.Settled()
+	app.AwaitSlices()
 	stop := app.Churn(10, rand.New(rand.NewPCG(1, 2)))
 	time.Sleep(2 * time.Second)
 	replaced := stop()
 	if replaced < 5 {
 		t.Errorf("churn of 10 pods a second replaced %d in 2 s", replaced)
 	}
-	app.Settled()
+	app.AwaitSlices()
 	if a, b := app.Count("zone-a"), app.Count("zone-b"); a != 3 || b != 2 {
 		t.Errorf("after the churn zones have %d and %d pods, want 3 and 2", a, b)
 	}
@@ -88,7 +88,7 @@ func churnKeepsTheNumberOfPods(s subtest) {
 func outageEndsWithTheSameState(s subtest) {
 	t, c := s.T, s.c
 	app := c.Deploy(kube.AppOptions{Namespace: "outage", Name: "web", Pods: map[string]int{"zone-a": 2}})
-	app.Settled()
+	app.AwaitSlices()
 	before := app.Endpoints()
 	c.StopAPIServer()
 	if _, err := c.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
@@ -99,7 +99,7 @@ func outageEndsWithTheSameState(s subtest) {
 		t.Errorf("endpoints before the outage %v, after it %v", before, after)
 	}
 	app.Scale("zone-a", 3)
-	app.Settled()
+	app.AwaitSlices()
 }
 
 func serviceAccountMayDoWhatItsRolesSay(s subtest) {

@@ -123,7 +123,7 @@ func (h *hintedCluster) planned(app *kube.App) ([]kube.Endpoint, error) {
 // written waits until the slices say what the controller has planned for the pods as they are, and gives that.
 func (h *hintedCluster) written(app *kube.App) []kube.Endpoint {
 	h.t.Helper()
-	app.Settled()
+	app.AwaitSlices()
 	var want []kube.Endpoint
 	h.c.Until("the plan of "+app.Name+" is written", func() error {
 		var err error

@@ -55,11 +55,11 @@ func TestTheOtherPagesCommandsRun(t *testing.T) {
 	t.Parallel()
 	g := openGuide(t)
 	g.worker("worker-1", "zone-a")
-	g.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "cart", Pods: map[string]int{"zone-a": 1, "zone-b": 2}}).Settled()
+	g.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "cart", Pods: map[string]int{"zone-a": 1, "zone-b": 2}}).AwaitSlices()
 	g.follow("install.md", "With kubectl", "Is it there?")
-	g.follow("controller.md", "The controller", "Whose hints it writes")
+	g.follow("controller.md", "The controller", "Which services it writes hints for")
 	g.wantHints(6)
-	g.follow("explain.md", "Explain", "All services", "Before anything is written", "Which cluster, and as whom", "From manifests")
+	g.follow("explain.md", "Explain", "All services", "Before anything is written", "Which cluster and user", "From manifests")
 	g.follow("troubleshooting.md", "Troubleshooting", "Hints are there, traffic is not local", "Hints vanish", "What the conditions say")
 	g.follow("agent.md", "In a cluster")
 
@@ -98,7 +98,7 @@ func openGuide(t *testing.T) *guide {
 	c.Nodes(1, "zone-a", "zone-b", "zone-c")
 	g := &guide{t: t, c: c, kubelet: newKubelet(t, c), path: t.TempDir()}
 	g.app = c.Deploy(kube.AppOptions{Namespace: "shop", Name: "web", Pods: map[string]int{"zone-a": 3, "zone-b": 2, "zone-c": 1}})
-	g.app.Settled()
+	g.app.AwaitSlices()
 	link := func(name, program string) {
 		if err := os.Symlink(program, filepath.Join(g.path, name)); err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func (g *guide) worker(name, zone string) {
 	}
 }
 
-// authority gives whom the API server trusts to be the webhook.
+// authority gives the authority that the API server trusts for the webhook.
 func (g *guide) authority() string {
 	g.t.Helper()
 	return g.c.Kubectl("get", "mutatingwebhookconfiguration", "weir-hints", "-o", "jsonpath={.webhooks[0].clientConfig.caBundle}")

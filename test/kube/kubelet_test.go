@@ -140,7 +140,7 @@ func (k *kubelet) tell(pod *corev1.Pod, p *runningPod) bool {
 	default:
 		p.isReady, pod.Status.Phase = true, corev1.PodRunning
 	}
-	pod.Status.PodIP = "192.0.2.10" // of the block for documentation: nobody connects to it
+	pod.Status.PodIP = "192.0.2.10" // of the block for documentation: nothing connects to it
 	pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
 	for _, condition := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
@@ -162,7 +162,7 @@ func (k *kubelet) tell(pod *corev1.Pod, p *runningPod) bool {
 func (k *kubelet) route() {
 	k.t.Helper()
 	if _, err := k.c.Client.CoreV1().Services(namespace).Get(k.t.Context(), "weir-webhook", metav1.GetOptions{}); err != nil {
-		return // gone: nobody calls it
+		return // gone: nothing calls it
 	}
 	var addresses []string
 	for _, p := range k.pods {

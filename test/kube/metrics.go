@@ -61,7 +61,7 @@ func (c *Cluster) Fetch(url, token string) (string, error) {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the test knows whom it started on this port
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the test started the server on this port
 		DisableKeepAlives: true,
 	}
 	response, err := (&http.Client{Transport: transport}).Do(request)

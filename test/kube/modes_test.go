@@ -125,7 +125,7 @@ func newMixedCluster(t *testing.T) *mixedCluster {
 	deploy("disabled", "Disabled", natively)
 	deploy("native", "", natively)
 	for _, app := range s.apps {
-		app.Settled()
+		app.AwaitSlices()
 	}
 	s.makeForeign()
 	s.seen = watchVersions(t, s.c, "shop")
@@ -133,7 +133,7 @@ func newMixedCluster(t *testing.T) *mixedCluster {
 	s.c.Until("the controller leads", func() error {
 		lease, err := s.c.Client.CoordinationV1().Leases(namespace).Get(t.Context(), "weir-controller", metav1.GetOptions{})
 		if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
-			err = fmt.Errorf("nobody holds the Lease")
+			err = fmt.Errorf("no replica holds the Lease")
 		}
 		return err
 	})
@@ -218,7 +218,7 @@ func (s *mixedCluster) converge() {
 	s.Helper()
 	for _, app := range s.apps {
 		if app.Name != "mesh" { // which has more endpoints than pods
-			app.Settled()
+			app.AwaitSlices()
 		}
 	}
 	took := s.c.Until("all slices say the plan", func() error {

@@ -195,7 +195,7 @@ func (r *randomCluster) compare(when string) {
 	r.t.Helper()
 	started := time.Now()
 	for _, app := range r.apps {
-		app.Settled()
+		app.AwaitSlices()
 	}
 	var differences []string
 	compared := 0

@@ -214,7 +214,7 @@ func (f *followed) leavesZoneB() {
 	})
 }
 
-// tellsClientsApart sees that a policy for pods with a label is about them and nobody else.
+// tellsClientsApart sees that a policy for pods with a label is about them alone.
 func (f *followed) tellsClientsApart() {
 	f.Helper()
 	f.apply("fronts", to+frontsC)

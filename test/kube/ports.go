@@ -16,7 +16,7 @@ const (
 // Port reserves a free TCP port of 127.0.0.1 for the life of the cluster.
 //
 // The UDP port of the same number is held as the reservation, so that clusters of other test processes leave the TCP port
-// alone also before somebody listens on it.
+// alone also before a program listens on it.
 func (c *Cluster) Port() int {
 	c.tb.Helper()
 	for range 100 {

@@ -191,7 +191,7 @@ func (p *Proxy) relay() {
 	})
 }
 
-// answer makes each pod address tell who it is, in 18 bytes: the address as IPv6, then the port.
+// answer makes each pod address tell itself in 18 bytes: the address as IPv6, then the port.
 func (p *Proxy) answer() {
 	p.cluster.tb.Helper()
 	serve(p.cluster.tb, p.listen(fmt.Sprintf("[::]:%d", PodPort)), func(client net.Conn) {

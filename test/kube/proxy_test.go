@@ -99,7 +99,7 @@ func agrees(t *testing.T, a *kube.App, p *kube.Proxy) []int {
 // settledHints waits until the pods are listed and as many endpoints of both families together carry hints.
 func settledHints(t *testing.T, a *kube.App, hinted int) {
 	t.Helper()
-	a.Settled()
+	a.AwaitSlices()
 	a.Cluster.Until(fmt.Sprintf("%d endpoints of %s are hinted", hinted, a.Name), func() error {
 		got := 0
 		for _, e := range a.Endpoints() {
@@ -165,7 +165,7 @@ func kubeProxyFollowsReadinessAsWeirDoes(s subtest) {
 	})
 	step := func(what string, want int) {
 		t.Helper()
-		app.Settled()
+		app.AwaitSlices()
 		if got := agrees(t, app, p); !slices.Equal(got, []int{want}) {
 			t.Errorf("%s: a client in zone-a has %v endpoints, want %d", what, got, want)
 		}

@@ -29,7 +29,7 @@ func simulateAnswersAClusterAndItsManifestsAlike(s subtest) {
 		Pods: map[string]int{"zone-a": 3, "zone-b": 1, "zone-c": 2},
 	})
 	web.SetReady(web.Pods("zone-a")[2], corev1.ConditionFalse)
-	web.Settled()
+	web.AwaitSlices()
 
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
 	text := c.Kubectl("get", "nodes,services,endpointslices.discovery.k8s.io", "-A", "-o", "yaml")

@@ -14,11 +14,11 @@ func auto(p *prepared) allotment {
 	if obstacles := p.autoObstacles(); len(obstacles) > 0 {
 		return allotment{reasons: obstacles}
 	}
-	l := newLedger(p)
+	a := newAllocation(p)
 	if lost := p.withoutZone(); len(lost) > 0 {
 		var reasons []reason.Reason
-		if total(l.minimums(p.start())) > len(p.ready) {
-			reasons = append(reasons, l.tooHigh())
+		if total(a.minimums(p.start())) > len(p.ready) {
+			reasons = append(reasons, a.tooHigh())
 		}
 		return allotment{reasons: append(reasons, reason.New(reason.EndpointsWithoutZone, lost...))}
 	}
@@ -26,24 +26,24 @@ func auto(p *prepared) allotment {
 	if p.hinted {
 		limit = p.stop()
 	}
-	minimums := l.minimums(limit)
+	minimums := a.minimums(limit)
 	if total(minimums) > len(p.ready) {
-		return allotment{reasons: []reason.Reason{l.tooHigh()}}
+		return allotment{reasons: []reason.Reason{a.tooHigh()}}
 	}
-	kept := l.keep()
-	l.settle()
+	kept := a.keep()
+	a.rest()
 	if kept == 0 {
-		l.level(minimums)
+		a.level(minimums)
 	}
-	l.fill(minimums)
+	a.fill(minimums)
 	because := reason.New(reason.HintsByShare).
-		With("overload", l.overload(), reason.Ratio).
+		With("overload", a.overload(), reason.Ratio).
 		With("limit", p.Limits.Stop, reason.Ratio)
 	reasons := []reason.Reason{because}
 	if p.nodesCountEqually() {
 		reasons = append(reasons, reason.New(reason.NodesCountEqually))
 	}
-	return allotment{hints: l.hints(), reasons: reasons}
+	return allotment{hints: a.hints(), reasons: reasons}
 }
 
 // tolerance absorbs rounding: that 6 endpoints over 5 equal zones are overloaded by exactly 20 % must not depend on the

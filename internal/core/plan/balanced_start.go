@@ -75,7 +75,7 @@ func (p *puzzle) lend(needs, lack, spare []int) [][]float64 {
 	return t.solve()
 }
 
-// spare places endpoints that nobody needs. They serve their own zone, unless they cost nothing in a zone that has no
+// spare places endpoints that no zone needs. They serve their own zone, unless they cost nothing in a zone that has no
 // endpoints and help more there. Those without a zone go where they add least to the cost, and among such places where
 // they help most.
 func (p *puzzle) spare(l *layout, home, count int) {

@@ -81,7 +81,7 @@ func TestBalancedKeepsWhatTheLimitAllows(t *testing.T) {
 		{"70 % of the demand from one zone with most endpoints", []int{14, 3, 3}, []int{12, 3, 3}, "", 1},
 		{"one zone only", []int{1}, []int{3}, "a:a,a,a", 1},
 		{"a zone without nodes helps where it is needed", []int{1, 1, 0}, []int{3, 3, 3}, "a:a,a,a b:b,b,b c:a,b,c", 0.75},
-		{"a zone without nodes stays idle where nobody needs it", []int{1, 1, 0}, []int{5, 5, 1}, "", 1},
+		{"a zone without nodes stays idle where no other needs it", []int{1, 1, 0}, []int{5, 5, 1}, "", 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

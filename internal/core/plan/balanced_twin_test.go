@@ -30,7 +30,7 @@ func (w *twin) try(endpoint int) {
 	}
 	first := 1
 	if endpoint > 0 && w.home[endpoint] == w.home[endpoint-1] {
-		first = w.hints[endpoint-1] // endpoints of one zone are the same to everybody: no need to try both orders
+		first = w.hints[endpoint-1] // endpoints of one zone are interchangeable: no need to try both orders
 	}
 	for set := first; set < 1<<len(w.demand); set++ {
 		w.hints[endpoint] = set

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Client is who asks: where its requests start.
+// Client is where requests start.
 type Client struct {
 	Node string
 	Zone topology.Zone // empty: not known
@@ -77,7 +77,7 @@ func usesLocal(svc *topology.Service) bool {
 		svc.ExternalPolicy == topology.PolicyLocal && svc.ExternallyAccessible
 }
 
-// hintedEndpoints are endpoints with the hints they carry, or with others that somebody considers for them.
+// hintedEndpoints are endpoints with the hints they carry, or with others that are considered for them.
 type hintedEndpoints struct {
 	endpoints []topology.Endpoint
 	instead   []topology.Hints // nil: the endpoints' own

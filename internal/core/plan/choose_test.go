@@ -173,7 +173,7 @@ func TestChooseLooksAtEndpointsOfThePortOnly(t *testing.T) {
 		t.Errorf("port metrics is answered by %s, want 2", numbers(got.All))
 	}
 	if got := choose(topology.Port{Name: "http", Protocol: topology.UDP}, "a"); got.HasAny {
-		t.Errorf("nobody answers UDP, got %s", numbers(got.All))
+		t.Errorf("no endpoint answers UDP, got %s", numbers(got.All))
 	}
 }
 

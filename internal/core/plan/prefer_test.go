@@ -74,7 +74,7 @@ func hintWords(p *plan.Plan) string {
 	return text[1:]
 }
 
-// The one end-to-end row of KEP-4444: nobody is left without endpoints.
+// The one end-to-end row of KEP-4444: no client is left without endpoints.
 func TestTrafficFromAZoneWithoutEndpointsGoesToAnyEndpoint(t *testing.T) {
 	p := plan.Compute(inputOf(topology.ModePreferClose, cores(4, 4, 4), endpointsIn(1, 1, 0)))
 	want := [][]plan.Share{{1, 0}, {0, 1}, {0.5, 0.5}}
@@ -84,7 +84,7 @@ func TestTrafficFromAZoneWithoutEndpointsGoesToAnyEndpoint(t *testing.T) {
 		}
 	}
 	if !has(p.Reasons, reason.ZonesWithoutEndpoints) {
-		t.Errorf("nobody is told that zone-c has no endpoint:\n%s", &p)
+		t.Errorf("no reason says that zone-c has no endpoint:\n%s", &p)
 	}
 }
 

@@ -28,7 +28,7 @@ type prepared struct {
 
 	zones   []topology.Zone // each zone that has demand or a ready endpoint, sorted
 	demand  []Share         // for each zone; sums to 1, or is all 0 when there is no zone
-	guessed bool            // nobody told the demand and no node does: it follows the ready endpoints
+	guessed bool            // the demand is not given and no node tells it: it follows the ready endpoints
 	readyIn []int           // for each zone the ready endpoints that live in it
 }
 
@@ -108,7 +108,7 @@ func sorted(endpoints []topology.Endpoint) bool {
 }
 
 // compareWhole orders endpoints as a Service does, and then by everything that planning looks at, so that two owners of
-// one address cannot make the plan depend on who was read first.
+// one address cannot make the plan depend on which was read first.
 func compareWhole(a, b topology.Endpoint) int {
 	if c := topology.CompareEndpoints(a, b); c != 0 {
 		return c

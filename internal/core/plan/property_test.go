@@ -32,7 +32,7 @@ func eachMode(t *testing.T, property func(t *testing.T, random *rand.Rand, in pl
 }
 
 // anyInput makes an input of every kind that can reach the planner: unready endpoints, unknown zones and nodes, policies,
-// told demand, hints that somebody left behind, other limits.
+// told demand, hints from before, other limits.
 func anyInput(random *rand.Rand, mode topology.Mode) plan.Input {
 	in := usualInput(random, mode)
 	in.Survey = plan.SurveyNodes(anyNodes(random, 1+random.IntN(5)))

@@ -17,7 +17,7 @@ const dust = 1e-9
 // solve gives the cheapest flow by source and sink. Whole supplies and rooms give a whole flow. Where
 // several flows are cheapest, lower indexes come first.
 //
-// Method: successive shortest paths, each found by Bellman-Ford, as the way back over a used arc has a negative cost.
+// Method: successive shortest paths, each found by Bellman-Ford, as the path back over a used arc has a negative cost.
 // Every path empties a source, fills a sink or frees an arc. Supply without room stays behind.
 func (t *transportation) solve() [][]float64 {
 	s := newPaths(t)
@@ -36,9 +36,9 @@ type paths struct {
 	flow       [][]float64
 	left       []float64 // supply that waits, by source
 	free       []float64 // room left, by sink
-	toSource   []float64 // length of the shortest way to each source, and below to each sink
+	toSource   []float64 // length of the shortest path to each source, and below to each sink
 	toSink     []float64
-	fromSink   []int // the sink before a source on that way; -1: the way starts here
+	fromSink   []int // the sink before a source on that path; -1: the path starts here
 	fromSource []int // the source before a sink
 }
 
@@ -68,7 +68,7 @@ func newPaths(t *transportation) *paths {
 	return s
 }
 
-// shortest finds the cheapest way from a source that has something left to a sink that has room: the sink, or -1.
+// shortest finds the cheapest path from a source that has something left to a sink that has room: the sink, or -1.
 func (s *paths) shortest() int {
 	for i, left := range s.left {
 		s.toSource[i], s.fromSink[i] = math.Inf(1), -1
@@ -79,7 +79,7 @@ func (s *paths) shortest() int {
 	for j := range s.toSink {
 		s.toSink[j] = math.Inf(1)
 	}
-	// No shortest way is longer than every source once; the bound also ends a loop that rounding might feed.
+	// No shortest path is longer than every source once; the bound also ends a loop that rounding might feed.
 	for range s.supply {
 		s.reachSinks()
 		if !s.reachSources() {
@@ -101,14 +101,14 @@ func (s *paths) reachSinks() {
 			continue
 		}
 		for j, cost := range row {
-			if way := s.toSource[i] + cost; way < s.toSink[j]-dust {
-				s.toSink[j], s.fromSource[j] = way, i
+			if path := s.toSource[i] + cost; path < s.toSink[j]-dust {
+				s.toSink[j], s.fromSource[j] = path, i
 			}
 		}
 	}
 }
 
-// reachSources goes back over used arcs: source i may have its unit elsewhere. It tells whether a way got shorter.
+// reachSources goes back over used arcs: source i may have its unit elsewhere. It tells whether a path got shorter.
 func (s *paths) reachSources() bool {
 	shorter := false
 	for i, row := range s.flow {
@@ -116,15 +116,15 @@ func (s *paths) reachSources() bool {
 			if flow <= dust || s.fromSource[j] == i {
 				continue
 			}
-			if way := s.toSink[j] - s.cost[i][j]; way < s.toSource[i]-dust {
-				s.toSource[i], s.fromSink[i], shorter = way, j, true
+			if path := s.toSink[j] - s.cost[i][j]; path < s.toSource[i]-dust {
+				s.toSource[i], s.fromSink[i], shorter = path, j, true
 			}
 		}
 	}
 	return shorter
 }
 
-// push sends as much as possible along the shortest way to sink.
+// push sends as much as possible along the shortest path to sink.
 func (s *paths) push(sink int) {
 	amount := s.free[sink]
 	source := s.fromSource[sink]

@@ -30,8 +30,8 @@ func (p *prepared) warnings(o outcome) []reason.Reason {
 	return warnings
 }
 
-// deserted names the zones that nobody serves from within. Where traffic may leave its node it goes elsewhere, which is
-// news only to who asked for a preference; where it may not, it is lost.
+// deserted names the zones without an endpoint of their own. Where traffic may leave its node it goes elsewhere, which is
+// news only where a preference was asked for; where it may not, it is lost.
 func (p *prepared) deserted(o outcome) []reason.Reason {
 	isLocal := p.Service.InternalPolicy == topology.PolicyLocal
 	if !isLocal && !p.wantsHints() {

@@ -44,6 +44,6 @@ func overflowTexts() map[Code]string {
 		BlindToZones:    "the strategy spreads requests over all endpoints alike",
 		BandNotExceeded: "the load is within the band",
 		CountsEndpoints: "the strategy counts clients and endpoints that serve, and does not look at load",
-		TooFewHealthy:   "{usable} of {all} endpoints serve: nobody's health is believed, and all get the same share",
+		TooFewHealthy:   "{usable} of {all} endpoints serve: too few, so that health is ignored and all get the same share",
 	}
 }

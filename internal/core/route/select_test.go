@@ -64,7 +64,7 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 		"no policy, no hints: the own zone is home": {
 			service: "endpoints a:1 b:1 c:1", want: "a home, b tier 0 $1, c tier 0 $1",
 		},
-		"no policy, no hints, nobody in the zone: all are home": {
+		"no policy, no hints, no endpoint in the zone: all are home": {
 			service: "endpoints b:1 c:1", want: "b home $1, c home $1",
 		},
 		"no policy, mode Disabled: all are home": {
@@ -137,7 +137,7 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 			service: "internal=Local; endpoints a:1@a-1 b:1@b-1",
 			rules:   ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverAny}}}}), want: "a home",
 		},
-		"who terminates is excluded like anybody": {
+		"a terminating endpoint is excluded like any other": {
 			service: "endpoints b:1~ c:1~", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverOnly, Zones: []string{"b"}}}}}),
 			want: "b tier 1 $1",
 		},
@@ -182,11 +182,11 @@ func TestWhatTheConsumerRulesGiveIsToldWithItsReasons(t *testing.T) {
 		choice    reason.Code
 		home      reason.Code
 	}{
-		"hints":          {"a:1>a a:1>a b:1>b c:1>c", 2, reason.HintedToZone, ""},
-		"no hints":       {"a:1 b:1 c:1", 3, reason.NoHints, reason.HomeIsOwnZone},
-		"only own ones":  {"a:2", 2, reason.NoHints, ""},
-		"nobody is here": {"b:1 c:1", 2, reason.NoHints, ""},
-		"nobody at all":  {"a:1!", 0, reason.NoEndpoints, ""},
+		"hints":                   {"a:1>a a:1>a b:1>b c:1>c", 2, reason.HintedToZone, ""},
+		"no hints":                {"a:1 b:1 c:1", 3, reason.NoHints, reason.HomeIsOwnZone},
+		"only own ones":           {"a:2", 2, reason.NoHints, ""},
+		"no endpoint in the zone": {"b:1 c:1", 2, reason.NoHints, ""},
+		"no endpoint at all":      {"a:1!", 0, reason.NoEndpoints, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, svc := parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints "+c.endpoints)

@@ -27,7 +27,7 @@ type Costs struct {
 	Pairs        map[ZonePair]Cost
 }
 
-// DefaultCosts are the costs when nobody says otherwise: clouds bill a crossing between zones at about 0.01 $/GB in
+// DefaultCosts are the costs unless others are given: clouds bill a crossing between zones at about 0.01 $/GB in
 // each direction and one between regions at two to eight times that; a cluster boundary adds gateways and latency, not
 // money, and so only has to be dearer than staying.
 func DefaultCosts() Costs { return Costs{SameRegion: 1, OtherRegion: 4, OtherCluster: 2} }

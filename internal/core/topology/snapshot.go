@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Snapshot is a cluster at one instant. It is immutable: whoever holds it may read it from any goroutine, nobody may
+// Snapshot is a cluster at one instant. It is immutable: any goroutine may read it, none may
 // write to what it points at.
 type Snapshot struct {
 	Nodes    []Node     // sorted by name, names are unique
@@ -15,7 +15,7 @@ type Snapshot struct {
 }
 
 // NewSnapshot takes ownership of nodes and services, sorts them and everything in them that has no order of its own.
-// Names are taken to be unique; who reads them from outside checks that.
+// Names are taken to be unique; what reads them from outside checks that.
 func NewSnapshot(nodes []Node, services []*Service, costs Costs) Snapshot {
 	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(services, func(a, b *Service) int { return a.Compare(b.ServiceName) })

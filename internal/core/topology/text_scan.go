@@ -30,7 +30,7 @@ type token struct {
 	line, column int
 }
 
-// SyntaxError says where a text is wrong, and how to mend it. Who embeds a text in a larger one counts on from Line.
+// SyntaxError says where a text is wrong, and how to mend it. A caller that embeds a text in a larger one adds to Line.
 type SyntaxError struct {
 	Line, Column int // from 1, in lines and characters of the text
 	Message      string

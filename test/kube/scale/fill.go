@@ -1,5 +1,5 @@
 // Package scale fills a cluster of package kube with many Nodes, Services and EndpointSlices, and lets parts of it fail, for
-// measurements. The slices are written as a controller of somebody's own writes them, without pods.
+// measurements. The slices are written as a third party's controller writes them, without pods.
 //
 // It promises the same objects for the same Size.
 package scale
@@ -25,7 +25,7 @@ import (
 	"github.com/weir-lb/weir/test/kube"
 )
 
-// manager is who manages the slices.
+// manager is what manages the slices.
 const manager = "scale.test.weir.dev"
 
 // Namespace is where the Services are.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// user is as whom weir writes.
+	// user is the user as which weir writes.
 	user = "system:serviceaccount:weir-system:weir-controller"
 	// limit is how long a phase may take; weir writes 500 times a second at most.
 	limit = 15 * time.Minute

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// ledger allots each ready endpoint to one zone. Zones are rows of prepared.zones; those without demand get nothing.
-type ledger struct {
+// allocation allots each ready endpoint to one zone. Zones are rows of prepared.zones; those without demand get nothing.
+type allocation struct {
 	p       *prepared
 	desired []float64 // for each zone the endpoints that its demand asks for; sums to the number of ready endpoints
 	count   []int     // for each zone the endpoints allotted to it
@@ -16,8 +16,8 @@ type ledger struct {
 	kept    []bool    // for each endpoint whether it is where it was before
 }
 
-func newLedger(p *prepared) *ledger {
-	l := &ledger{
+func newAllocation(p *prepared) *allocation {
+	a := &allocation{
 		p:       p,
 		desired: make([]float64, len(p.zones)),
 		count:   make([]int, len(p.zones)),
@@ -25,19 +25,19 @@ func newLedger(p *prepared) *ledger {
 		kept:    make([]bool, len(p.endpoints)),
 	}
 	for z, d := range p.demand {
-		l.desired[z] = float64(d) * float64(len(p.ready))
+		a.desired[z] = float64(d) * float64(len(p.ready))
 	}
-	for i := range l.to {
-		l.to[i] = nowhere
+	for i := range a.to {
+		a.to[i] = nowhere
 	}
-	return l
+	return a
 }
 
 // minimums gives, for each zone with demand, the fewest endpoints that keep its expected overload from exceeding limit.
 // They are at least 1: no zone may be left without. It is upstream's ceil(desired / 1.2) but for the boundary.
-func (l *ledger) minimums(limit float64) []int {
-	minimums := make([]int, len(l.desired))
-	for z, desired := range l.desired {
+func (a *allocation) minimums(limit float64) []int {
+	minimums := make([]int, len(a.desired))
+	for z, desired := range a.desired {
 		if desired == 0 {
 			continue
 		}
@@ -51,54 +51,54 @@ func (l *ledger) minimums(limit float64) []int {
 }
 
 // keep leaves endpoints where they were, if they were in one zone that has demand. It returns how many.
-func (l *ledger) keep() int {
-	rows := make(map[topology.Zone]int, len(l.p.zones))
-	for z, zone := range l.p.zones {
-		if l.desired[z] > 0 {
+func (a *allocation) keep() int {
+	rows := make(map[topology.Zone]int, len(a.p.zones))
+	for z, zone := range a.p.zones {
+		if a.desired[z] > 0 {
 			rows[zone] = z
 		}
 	}
 	kept := 0
-	for _, i := range l.p.ready {
-		zones := l.p.before[i].Zones
+	for _, i := range a.p.ready {
+		zones := a.p.before[i].Zones
 		if len(zones) != 1 {
 			continue
 		}
 		if z, ok := rows[zones[0]]; ok {
-			l.move(i, z)
-			l.kept[i] = true
+			a.move(i, z)
+			a.kept[i] = true
 			kept++
 		}
 	}
 	return kept
 }
 
-// settle allots the others to their own zones, and those that live in zones without demand to whoever needs them most.
-func (l *ledger) settle() {
-	var strangers []int
-	for _, i := range l.p.ready {
-		if l.to[i] != nowhere {
+// rest allots the others to their own zones, and those in zones without demand to the zone that needs them most.
+func (a *allocation) rest() {
+	var homeless []int
+	for _, i := range a.p.ready {
+		if a.to[i] != nowhere {
 			continue
 		}
-		if z := l.p.home[i]; z >= 0 && l.desired[z] > 0 {
-			l.move(i, z)
+		if z := a.p.home[i]; z >= 0 && a.desired[z] > 0 {
+			a.move(i, z)
 			continue
 		}
-		strangers = append(strangers, i)
+		homeless = append(homeless, i)
 	}
-	for _, i := range strangers {
-		l.move(i, largest(len(l.desired), func(z int) float64 { return l.desired[z] - float64(l.count[z]) }))
+	for _, i := range homeless {
+		a.move(i, largest(len(a.desired), func(z int) float64 { return a.desired[z] - float64(a.count[z]) }))
 	}
 }
 
 // level moves endpoints from the zone with the most above its target to the one with the most below, until less than a
 // whole endpoint is to be gained. The target is what demand asks for, or the minimum where that is more.
-func (l *ledger) level(minimums []int) {
-	above := make([]float64, len(l.desired))
-	for z, desired := range l.desired {
-		above[z] = float64(l.count[z]) - max(desired, float64(minimums[z]))
+func (a *allocation) level(minimums []int) {
+	above := make([]float64, len(a.desired))
+	for z, desired := range a.desired {
+		above[z] = float64(a.count[z]) - max(desired, float64(minimums[z]))
 	}
-	moves := newMoves(len(l.desired))
+	moves := newMoves(len(a.desired))
 	for {
 		from := largest(len(above), func(z int) float64 { return above[z] })
 		into := largest(len(above), func(z int) float64 { return -above[z] })
@@ -111,15 +111,15 @@ func (l *ledger) level(minimums []int) {
 		above[into]++
 		moves.add(from, into)
 	}
-	l.carryOut(moves)
+	a.carryOut(moves)
 }
 
 // fill brings every zone to its minimum with the fewest moves, from the zones that can spare the most. The minimums
 // must not sum to more than the ready endpoints.
-func (l *ledger) fill(minimums []int) {
+func (a *allocation) fill(minimums []int) {
 	spare := make([]int, len(minimums))
 	for z := range spare {
-		spare[z] = l.count[z] - minimums[z]
+		spare[z] = a.count[z] - minimums[z]
 	}
 	moves := newMoves(len(minimums))
 	for into := range spare {
@@ -130,58 +130,58 @@ func (l *ledger) fill(minimums []int) {
 			moves.add(from, into)
 		}
 	}
-	l.carryOut(moves)
+	a.carryOut(moves)
 }
 
-// carryOut picks the endpoints that move: first those that come home, then those that nobody knows yet, then those that
-// are away already, and the others last; among equals in the service's order.
-func (l *ledger) carryOut(m moves) {
+// carryOut picks the endpoints that move: first those that return to their own zone, then those without an earlier hint,
+// then those that are in another zone already, and the others last; among equals in the service's order.
+func (a *allocation) carryOut(m moves) {
 	if m.left == 0 {
 		return
 	}
-	home := func(i int) int { return m.exactly(l.to[i], l.p.home[i]) }
+	home := func(i int) int { return m.exactly(a.to[i], a.p.home[i]) }
 	unknown := func(i int) int {
-		if l.kept[i] {
+		if a.kept[i] {
 			return nowhere
 		}
-		return m.anywhere(l.to[i])
+		return m.anywhere(a.to[i])
 	}
 	away := func(i int) int {
-		if l.to[i] == l.p.home[i] {
+		if a.to[i] == a.p.home[i] {
 			return nowhere
 		}
-		return m.anywhere(l.to[i])
+		return m.anywhere(a.to[i])
 	}
-	others := func(i int) int { return m.anywhere(l.to[i]) }
-	moved := make([]bool, len(l.to)) // an endpoint moves once: what arrives is not passed on
-	for _, wish := range []func(i int) int{home, unknown, away, others} {
-		for _, i := range l.p.ready {
+	others := func(i int) int { return m.anywhere(a.to[i]) }
+	moved := make([]bool, len(a.to)) // an endpoint moves once: what arrives is not passed on
+	for _, move := range []func(i int) int{home, unknown, away, others} {
+		for _, i := range a.p.ready {
 			if moved[i] {
 				continue
 			}
-			if into := wish(i); into != nowhere {
-				m.done(l.to[i], into)
-				l.move(i, into)
+			if into := move(i); into != nowhere {
+				m.done(a.to[i], into)
+				a.move(i, into)
 				moved[i] = true
 			}
 		}
 	}
 }
 
-func (l *ledger) move(i, into int) {
-	if l.to[i] != nowhere {
-		l.count[l.to[i]]--
+func (a *allocation) move(i, into int) {
+	if a.to[i] != nowhere {
+		a.count[a.to[i]]--
 	}
-	l.to[i] = into
-	l.count[into]++
+	a.to[i] = into
+	a.count[into]++
 }
 
 // overload gives the highest expected overload of a zone.
-func (l *ledger) overload() float64 {
+func (a *allocation) overload() float64 {
 	worst := math.Inf(-1)
-	for z, desired := range l.desired {
+	for z, desired := range a.desired {
 		if desired > 0 {
-			worst = max(worst, desired/float64(l.count[z])-1)
+			worst = max(worst, desired/float64(a.count[z])-1)
 		}
 	}
 	return worst
@@ -189,16 +189,16 @@ func (l *ledger) overload() float64 {
 
 // tooHigh explains why no split is good enough, by the best there is: it does not say whether hints were there before,
 // so that the same cluster gives the same reason.
-func (l *ledger) tooHigh() reason.Reason {
-	best := make([]int, len(l.desired))
-	left := len(l.p.ready)
-	for z, desired := range l.desired {
+func (a *allocation) tooHigh() reason.Reason {
+	best := make([]int, len(a.desired))
+	left := len(a.p.ready)
+	for z, desired := range a.desired {
 		if desired > 0 {
 			best[z] = 1
 			left--
 		}
 	}
-	ratio := func(z int) float64 { return l.desired[z] / float64(max(best[z], 1)) }
+	ratio := func(z int) float64 { return a.desired[z] / float64(max(best[z], 1)) }
 	for ; left > 0; left-- {
 		best[largest(len(best), ratio)]++
 	}
@@ -206,21 +206,21 @@ func (l *ledger) tooHigh() reason.Reason {
 	var zones []string
 	for z := range best {
 		if ratio(z) > worst-tolerance {
-			zones = append(zones, string(l.p.zones[z]))
+			zones = append(zones, string(a.p.zones[z]))
 		}
 	}
 	return reason.New(reason.OverloadTooHigh, zones...).
-		With("endpoints", float64(len(l.p.ready)), reason.Count).
+		With("endpoints", float64(len(a.p.ready)), reason.Count).
 		With("overload", worst-1, reason.Ratio).
-		With("limit", l.p.Limits.Start, reason.Ratio)
+		With("limit", a.p.Limits.Start, reason.Ratio)
 }
 
 // hints writes the allotment down. Endpoints of one zone share one list.
-func (l *ledger) hints() []topology.Hints {
-	hints := make([]topology.Hints, len(l.to))
-	for _, i := range l.p.ready {
-		z := l.to[i]
-		hints[i].Zones = l.p.zones[z : z+1 : z+1]
+func (a *allocation) hints() []topology.Hints {
+	hints := make([]topology.Hints, len(a.to))
+	for _, i := range a.p.ready {
+		z := a.to[i]
+		hints[i].Zones = a.p.zones[z : z+1 : z+1]
 	}
 	return hints
 }
