@@ -68,11 +68,11 @@ func (c cluster) flags(t *testing.T, more ...string) []string {
 	return append([]string{"--kubeconfig", path}, more...)
 }
 
-// given is a world whose service was given to weir, with an endpoint in each zone; each is hinted to the zone after its
+// given is a fixture whose service was given to weir, with an endpoint in each zone; each is hinted to the zone after its
 // own, so that hints and zones are not mistaken for each other.
-func given(t *testing.T, network string) world {
+func given(t *testing.T, network string) fixture {
 	t.Helper()
-	w := world{ip: network + ".1", port: freePort(t, network+".1"), proxy: "weir", mode: "PreferSameZone"}
+	w := fixture{ip: network + ".1", port: freePort(t, network+".1"), proxy: "weir", mode: "PreferSameZone"}
 	w.hints = []string{"zone-b", "zone-c", "zone-a"}
 	for i, z := range []string{"a", "b", "c"} {
 		w.endpoints = append(w.endpoints, serve(t, network+"."+string(rune('2'+i)), "zone-"+z, says(z)))
@@ -147,7 +147,7 @@ func TestInAClusterOnlyWhatWasGivenToWeirIsServed(t *testing.T) {
 		"a plan of all nodes": {"weir", []string{"--hints", "plan"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world{ip: "127.79.3.1", port: freePort(t, "127.79.3.1"), proxy: test.proxy}
+			w := fixture{ip: "127.79.3.1", port: freePort(t, "127.79.3.1"), proxy: test.proxy}
 			w.endpoints = []member{serve(t, "127.79.3.2", "zone-a", says("a"))}
 			c := newCluster(t, writeManifests(t, w))
 			s := launchAgent(t, w, c.flags(t, test.args...)...)
@@ -177,7 +177,7 @@ func TestAPreviewOfAClusterTellsWhatIsNotServed(t *testing.T) {
 }
 
 func TestAnAgentOfANodeThatIsNotThereSaysSo(t *testing.T) {
-	c := newCluster(t, writeManifests(t, world{}))
+	c := newCluster(t, writeManifests(t, fixture{}))
 	args := append([]string{"agent", "--node", "node-x", "--admin-bind-address", ""}, c.flags(t)...)
 	status, _, text := weir(t, "", args...)
 	if status != exitFailed || !strings.Contains(text, `the cluster has no node "node-x"`) {

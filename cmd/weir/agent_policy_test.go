@@ -50,7 +50,7 @@ func (s *started) algorithm(t *testing.T) string {
 }
 
 func TestAPolicyAmongTheManifestsIsFollowedAndKeptWhenItBreaks(t *testing.T) {
-	w := world{ip: "127.78.9.1", mode: "PreferSameZone", port: freePort(t, "127.78.9.1")}
+	w := fixture{ip: "127.78.9.1", mode: "PreferSameZone", port: freePort(t, "127.78.9.1")}
 	w.endpoints = []member{serve(t, "127.78.9.2", "zone-a", says("a")), serve(t, "127.78.9.3", "zone-b", says("b"))}
 	folder := writeManifests(t, w)
 	s := startAgent(t, w, folder)
@@ -94,7 +94,7 @@ status: {phase: Running, podIP: 127.0.0.9, podIPs: [{ip: 127.0.0.9}]}
 `
 
 func TestExplainNamesThePolicyOfEachField(t *testing.T) {
-	folder := writeManifests(t, world{endpoints: []member{{"127.0.0.1", 80, "zone-a"}, {"127.0.0.3", 80, "zone-b"}}})
+	folder := writeManifests(t, fixture{endpoints: []member{{"127.0.0.1", 80, "zone-a"}, {"127.0.0.3", 80, "zone-b"}}})
 	write(t, filepath.Join(folder, "pods.yaml"), podOf)
 	write(t, filepath.Join(folder, "policy.yaml"), toZoneB+`---
 type: MeshLoadBalancing

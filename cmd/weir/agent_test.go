@@ -28,14 +28,14 @@ type started struct {
 	stop  func() int // gives the exit status
 }
 
-// startAgent serves a world on node-a until the test ends.
-func startAgent(t *testing.T, w world, folder string, args ...string) *started {
+// startAgent serves a fixture on node-a until the test ends.
+func startAgent(t *testing.T, w fixture, folder string, args ...string) *started {
 	t.Helper()
 	return launchAgent(t, w, append([]string{"-f", folder}, args...)...)
 }
 
 // launchAgent serves what the arguments lead to on node-a until the test ends; w says where.
-func launchAgent(t *testing.T, w world, args ...string) *started {
+func launchAgent(t *testing.T, w fixture, args ...string) *started {
 	t.Helper()
 	s := &started{
 		url: fmt.Sprintf("http://%s:%d", w.ip, w.port),
@@ -70,7 +70,7 @@ func launchAgent(t *testing.T, w world, args ...string) *started {
 }
 
 func TestAChangeOfAManifestIsServedWithinASecond(t *testing.T) {
-	w := world{ip: "127.78.1.1", mode: "PreferSameZone", port: freePort(t, "127.78.1.1")}
+	w := fixture{ip: "127.78.1.1", mode: "PreferSameZone", port: freePort(t, "127.78.1.1")}
 	w.endpoints = []member{serve(t, "127.78.1.2", "zone-a", says("old"))}
 	fresh := serve(t, "127.78.1.3", "zone-a", says("new"))
 	folder := writeManifests(t, w)
@@ -89,7 +89,7 @@ func TestAChangeOfAManifestIsServedWithinASecond(t *testing.T) {
 }
 
 func TestABrokenManifestKeepsTheLastGoodState(t *testing.T) {
-	w := world{ip: "127.78.2.1", port: freePort(t, "127.78.2.1")}
+	w := fixture{ip: "127.78.2.1", port: freePort(t, "127.78.2.1")}
 	w.endpoints = []member{serve(t, "127.78.2.2", "zone-a", says("here"))}
 	folder := writeManifests(t, w)
 	s := startAgent(t, w, folder)
@@ -114,7 +114,7 @@ func TestABrokenManifestKeepsTheLastGoodState(t *testing.T) {
 }
 
 func TestTheLogTellsOfEachReadingThatMatters(t *testing.T) {
-	w := world{ip: "127.78.6.1", port: freePort(t, "127.78.6.1")}
+	w := fixture{ip: "127.78.6.1", port: freePort(t, "127.78.6.1")}
 	w.endpoints = []member{serve(t, "127.78.6.2", "zone-a", says("here"))}
 	folder := writeManifests(t, w)
 	s := startAgent(t, w, folder)
@@ -132,7 +132,7 @@ func TestTheLogTellsOfEachReadingThatMatters(t *testing.T) {
 }
 
 func TestTheAgentAnswersForWhatItDoes(t *testing.T) {
-	w := world{ip: "127.78.3.1", port: freePort(t, "127.78.3.1")}
+	w := fixture{ip: "127.78.3.1", port: freePort(t, "127.78.3.1")}
 	w.endpoints = []member{
 		serve(t, "127.78.3.2", "zone-a", says("a")),
 		serve(t, "127.78.3.3", "zone-b", says("b")),
@@ -165,7 +165,7 @@ func TestTheAgentAnswersForWhatItDoes(t *testing.T) {
 }
 
 func TestADryRunPrintsWhatWouldBeServed(t *testing.T) {
-	w := world{ip: "127.78.4.1", endpoints: []member{{"127.78.4.2", 8080, "zone-a"}, {"127.78.4.3", 8080, "zone-b"}}}
+	w := fixture{ip: "127.78.4.1", endpoints: []member{{"127.78.4.2", 8080, "zone-a"}, {"127.78.4.3", 8080, "zone-b"}}}
 	folder := writeManifests(t, w)
 	status, out, err := weir(t, "", "agent", "-f", folder, "--node", "node-b", "--dry-run", "--map", "shop/web=127.78.4.9")
 	if status != exitOK || err != "" {
@@ -188,7 +188,7 @@ func TestASignalDrainsAndASecondOneEndsAtOnce(t *testing.T) {
 		"two": {signals: 2, status: 128 + int(syscall.SIGTERM)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world{ip: "127.78.5.1", port: freePort(t, "127.78.5.1")}
+			w := fixture{ip: "127.78.5.1", port: freePort(t, "127.78.5.1")}
 			entered, release := make(chan struct{}), make(chan struct{})
 			free := sync.OnceFunc(func() { close(release) })
 			defer free()

@@ -10,10 +10,10 @@ import (
 	"github.com/weir-lb/weir/internal/kube/apitest"
 )
 
-// asking is a world whose service asks for hints that it does not have yet.
+// asking is a fixture whose service asks for hints that it does not have yet.
 func asking(t *testing.T) cluster {
 	t.Helper()
-	w := world{mode: "PreferSameZone"}
+	w := fixture{mode: "PreferSameZone"}
 	for i, z := range []string{"zone-a", "zone-b", "zone-c"} {
 		w.endpoints = append(w.endpoints, member{ip: "10.0.0." + string(rune('1'+i)), port: 8080, zone: z})
 	}

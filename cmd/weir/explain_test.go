@@ -10,7 +10,7 @@ import (
 )
 
 func TestExplainAnswersFromFilesAndStandardInput(t *testing.T) {
-	folder := writeManifests(t, world{endpoints: []member{
+	folder := writeManifests(t, fixture{endpoints: []member{
 		{"127.0.0.1", 80, "zone-a"},
 		{"127.0.0.2", 80, "zone-a"},
 		{"127.0.0.3", 80, "zone-b"},
@@ -55,7 +55,7 @@ func TestExplainAnswersFromFilesAndStandardInput(t *testing.T) {
 }
 
 func TestExplainOfANamespaceWithoutServicesIsAnEmptyList(t *testing.T) {
-	folder := writeManifests(t, world{})
+	folder := writeManifests(t, fixture{})
 	status, out, err := weir(t, "", "explain", "-n", "empty", "-f", folder, "-o", "json")
 	if status != exitOK || !strings.Contains(out, `"services": []`) {
 		t.Errorf("status %d, output %q", status, out)

@@ -103,7 +103,7 @@ func TestAMistakeInTheCommandEndsWithStatus2(t *testing.T) {
 }
 
 func TestAMistakeInTheManifestsEndsWithStatus1(t *testing.T) {
-	good, empty := writeManifests(t, world{}), t.TempDir()
+	good, empty := writeManifests(t, fixture{}), t.TempDir()
 	for name, c := range map[string]struct {
 		args []string
 		want string

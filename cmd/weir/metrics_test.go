@@ -24,14 +24,14 @@ type metric struct {
 }
 
 func TestTheGuideListsExactlyTheMetricsThatAreExported(t *testing.T) {
-	w := world{ip: "127.78.6.1", port: freePort(t, "127.78.6.1")}
+	w := fixture{ip: "127.78.6.1", port: freePort(t, "127.78.6.1")}
 	w.endpoints = []member{
 		serve(t, "127.78.6.2", "zone-a", says("a")),
 		serve(t, "127.78.6.3", "zone-b", says("b")),
 	}
 	folder := writeManifests(t, w)
 	s := startAgent(t, w, folder)
-	// One request gives every series of the request path a value; the UDP port of the world is a problem.
+	// One request gives every series of the request path a value; the UDP port of the fixture is a problem.
 	if status, body := get(t, s.url); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}

@@ -333,7 +333,7 @@ func TestTheProgressBarFitsItsLine(t *testing.T) {
 }
 
 func TestWhatIfAnswersFromManifests(t *testing.T) {
-	args := []string{"simulate", "-f", "../../docs/examples/locality/world.yaml", "--service", "shop/cart", "--seeds", "1"}
+	args := []string{"simulate", "-f", "../../docs/examples/locality/cluster.yaml", "--service", "shop/cart", "--seeds", "1"}
 	with := func(more ...string) []string { return slices.Concat(args, more) }
 	file := filepath.Join(t.TempDir(), "cart.txtar")
 	status, out, err := weir(t, "", with("--rate", "80", "--workers", "2", "--lose", "zone-a", "--traffic", "zone-b:x2",
@@ -384,7 +384,7 @@ func TestEachFormOfSimulateIsCSVWithOneMeaningForEachColumn(t *testing.T) {
 	for name, args := range map[string][]string{
 		"comparison": append(slices.Clone(play), "--strategies", "random"),
 		"trace":      append(slices.Clone(play), "--strategies", "weir", "--trace", "client=1"),
-		"what if":    {"simulate", "-f", "../../docs/examples/locality/world.yaml", "--service", "shop/cart", "--rate", "20", "--workers", "1", "--lose", "zone-a", "--seeds", "1", "-o", "csv"},
+		"what if":    {"simulate", "-f", "../../docs/examples/locality/cluster.yaml", "--service", "shop/cart", "--rate", "20", "--workers", "1", "--lose", "zone-a", "--seeds", "1", "-o", "csv"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out, problem := weir(t, "", args...)

@@ -121,7 +121,7 @@ func TestWhatIsConvertedOfTheSpecificationMeansTheSame(t *testing.T) {
 	}
 }
 
-// specificationSet reads policies together with the world that they are about.
+// specificationSet reads policies together with the objects that they are about.
 func specificationSet(t *testing.T, policies string, o mesh.Options) *policy.Set {
 	t.Helper()
 	source := manifest.Source{Paths: []string{manifest.Stdin}, Stdin: strings.NewReader(specificationWorld + "---\n" + policies)}
@@ -150,8 +150,8 @@ func TestEveryYAMLOfTheSpecificationIsExplained(t *testing.T) {
 	for name, document := range specificationDocuments(t) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			write(t, filepath.Join(folder, "world.yaml"), specificationWorld)
-			// Without a namespace, web is default/web: the world is in shop.
+			write(t, filepath.Join(folder, "cluster.yaml"), specificationWorld)
+			// Without a namespace, web is default/web: the objects are in shop.
 			document = strings.Replace(document, "name: web\n", "name: web\n    namespace: shop\n", 1)
 			write(t, filepath.Join(folder, "policy.yaml"), document)
 			service := "shop/backend"

@@ -25,12 +25,12 @@ type layout struct {
 	scenario  *scenario.Scenario
 	cluster   topology.Snapshot // as the scenario has it, with addresses on loopback
 	service   netip.AddrPort    // the cluster IP; nothing listens there: agents are told to listen elsewhere
-	endpoints []endpointPlace   // in the scenario's order
-	clients   []clientPlace     // by zone, then number
+	endpoints []endpointInfo    // in the scenario's order
+	clients   []clientInfo      // by zone, then number
 }
 
-// endpointPlace is an endpoint of the scenario.
-type endpointPlace struct {
+// endpointInfo is an endpoint of the scenario.
+type endpointInfo struct {
 	topology.Place
 
 	addr   netip.AddrPort
@@ -39,13 +39,13 @@ type endpointPlace struct {
 	count  int        // … of so many
 }
 
-// isMeant tells whether a step's place names the endpoint.
-func (e *endpointPlace) isMeant(w scenario.Where) bool {
+// isMeant tells whether a step names the endpoint.
+func (e *endpointInfo) isMeant(w scenario.Where) bool {
 	return w.Has(e.Zone, e.Cluster, e.number, e.count)
 }
 
-// clientPlace is a client, and its agent.
-type clientPlace struct {
+// clientInfo is a client, and its agent.
+type clientInfo struct {
 	topology.Place
 
 	addr netip.AddrPort // of the agent
@@ -78,14 +78,14 @@ func (l *layout) list() {
 	for _, e := range l.scenario.Service().Endpoints {
 		at := topology.Place{Zone: e.Zone, Region: regions[e.Zone], Cluster: e.Cluster}
 		count[at]++
-		l.endpoints = append(l.endpoints, endpointPlace{Place: at, named: e.Addr, number: count[at]})
+		l.endpoints = append(l.endpoints, endpointInfo{Place: at, named: e.Addr, number: count[at]})
 	}
 	for i := range l.endpoints {
 		l.endpoints[i].count = count[l.endpoints[i].Place]
 	}
 	for row, c := range l.scenario.Clients {
 		for i := range c.Count {
-			l.clients = append(l.clients, clientPlace{
+			l.clients = append(l.clients, clientInfo{
 				Place: topology.Place{Zone: c.Zone, Region: regions[c.Zone]},
 				name:  fmt.Sprintf("client-%s-%d", c.Zone, i+1), row: row,
 			})

@@ -106,9 +106,9 @@ func (p *play) build() (err error) {
 	}
 	p.phases = Phases(p.scenario)
 	p.log = newRequestLog(p.layout)
-	for i, place := range p.layout.endpoints {
+	for i, at := range p.layout.endpoints {
 		random := rand.New(rand.NewPCG(p.options.Seed, uint64(i))) // of errors only: the clients tell how much work there is
-		e := newEndpoint(place.addr, p.layout.capacity(i), random, &endpointTraffic{play: p, endpoint: i})
+		e := newEndpoint(at.addr, p.layout.capacity(i), random, &endpointTraffic{play: p, endpoint: i})
 		p.endpoints = append(p.endpoints, e)
 		if err := e.set(scenario.Condition{}); err != nil {
 			return err
@@ -137,10 +137,10 @@ func (p *play) perform(ctx context.Context) error {
 	p.origin = p.clock()
 	arrivals := sim.NewArrivals(p.scenario, p.options.Seed)
 	limits, _ := p.options.limits(&p.scenario.Request)
-	for i, place := range p.layout.clients {
+	for i, c := range p.layout.clients {
 		g := newGenerator(target{
-			row: place.row, zone: string(place.Zone),
-			url: "http://" + place.addr.String() + "/", host: p.layout.host(),
+			row: c.row, zone: string(c.Zone),
+			url: "http://" + c.addr.String() + "/", host: p.layout.host(),
 			limits: limits, reached: &p.reached,
 		}, p.sinceOrigin, p.log.add)
 		clients.Go(func() {

@@ -422,9 +422,9 @@ func TestTheNetworkIsLongerAcrossZonesAndClusters(t *testing.T) {
 	p.layout.endpoints[3].Cluster = "west"
 	from := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	from.Header.Set(zoneHeader, "a")
-	for place, want := range map[int]time.Duration{0: 0, 2: 2*time.Millisecond - loopbackTrip, 3: 9*time.Millisecond - loopbackTrip} {
-		if got := (&endpointTraffic{play: p, endpoint: place}).trip(from); got != want {
-			t.Errorf("to endpoint %d a request is delayed by %v, want %v", place, got, want)
+	for endpoint, want := range map[int]time.Duration{0: 0, 2: 2*time.Millisecond - loopbackTrip, 3: 9*time.Millisecond - loopbackTrip} {
+		if got := (&endpointTraffic{play: p, endpoint: endpoint}).trip(from); got != want {
+			t.Errorf("to endpoint %d a request is delayed by %v, want %v", endpoint, got, want)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (p *Phase) add(st *scenario.Step) {
 	}
 }
 
-// fault says what a step does to its place; empty when it ends a fault.
+// fault says what a step does to its endpoints or clients; empty when it ends a fault.
 func fault(st *scenario.Step) string {
 	where := st.Where.String()
 	switch {

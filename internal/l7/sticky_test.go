@@ -23,9 +23,9 @@ import (
 	"github.com/weir-lb/weir/internal/l7"
 )
 
-// wheel is a pool whose endpoints are in zones of their own with equal shares: a key belongs to one of them, the same
+// ring is a pool whose endpoints are in zones of their own with equal shares: a key belongs to one of them, the same
 // whatever the pool's algorithm, and the pool itself tells which.
-type wheel struct {
+type ring struct {
 	pool  *pick.Pool
 	names map[netip.AddrPort]string
 }
@@ -43,9 +43,9 @@ func (e *equal) Step(time.Duration, *overflow.Counters) overflow.Decision {
 	return d
 }
 
-// wheelOf makes one of endpoints with names.
-func wheelOf(names map[netip.AddrPort]string) *wheel {
-	w := &wheel{pool: pick.NewPool(pick.Options{Zone: "home", Strategy: &equal{}}), names: names}
+// ringOf makes one of endpoints with names.
+func ringOf(names map[netip.AddrPort]string) *ring {
+	w := &ring{pool: pick.NewPool(pick.Options{Zone: "home", Strategy: &equal{}}), names: names}
 	var targets []pick.Target
 	for addr, name := range names {
 		targets = append(targets, pick.Target{Addr: addr, Zone: topology.Zone(name)})
@@ -55,24 +55,24 @@ func wheelOf(names map[netip.AddrPort]string) *wheel {
 }
 
 // spread runs n endpoints that answer with their names.
-func spread(tb testing.TB, n int) *wheel {
+func spread(tb testing.TB, n int) *ring {
 	tb.Helper()
 	names := make(map[netip.AddrPort]string, n)
 	for i := range n {
 		name := fmt.Sprintf("z%02d", i)
 		names[naming(tb, name)] = name
 	}
-	return wheelOf(names)
+	return ringOf(names)
 }
 
 // home is the name of the endpoint that a key belongs to.
-func (w *wheel) home(key uint64) string {
+func (w *ring) home(key uint64) string {
 	ticket, _ := w.pool.Pick(0, pick.Request{Key: key, HasKey: true})
 	defer ticket.Close(0, pick.Canceled)
 	return w.names[ticket.Addr()]
 }
 
-func (w *wheel) upstreams(tb testing.TB, policies ...policy.HashPolicy) *l7.Upstreams {
+func (w *ring) upstreams(tb testing.TB, policies ...policy.HashPolicy) *l7.Upstreams {
 	tb.Helper()
 	return &l7.Upstreams{Default: &l7.Upstream{Pool: w.pool, Hash: compiled(tb, policies...)}}
 }
@@ -129,7 +129,7 @@ func TestASourceDecidesForTCPToo(t *testing.T) {
 		name := fmt.Sprintf("z%02d", i)
 		names[serveTCP(t, func(conn *net.TCPConn) { say(conn, name) })] = name
 	}
-	w := wheelOf(names)
+	w := ringOf(names)
 	p := start(t, l7.Options{Upstreams: w.upstreams(t, header("x-user"), end(sourceIP()), state("weir.client.port")), Protocol: l7.TCP})
 	for i := range 12 {
 		addr := fmt.Sprintf("127.0.0.%d", i+1)
@@ -185,7 +185,7 @@ func TestCookiesOfTheEndpointStay(t *testing.T) {
 		w.Header().Add("Set-Cookie", "other=1")
 		w.Header().Add("Set-Cookie", "sid=theirs")
 	})
-	w := wheelOf(map[netip.AddrPort]string{endpoint: "z"})
+	w := ringOf(map[netip.AddrPort]string{endpoint: "z"})
 	p := start(t, l7.Options{Upstreams: w.upstreams(t, made("sid", 0, ""))})
 	resp, _ := do(t, client(t, false), request(t, "GET", p.url, nil))
 	got := resp.Header["Set-Cookie"]
@@ -197,7 +197,7 @@ func TestCookiesOfTheEndpointStay(t *testing.T) {
 // TestAnswersOfWeirsOwnCarryTheCookie: the client that tries again has its key already.
 func TestAnswersOfWeirsOwnCarryTheCookie(t *testing.T) {
 	for name, endpoints := range map[string]map[netip.AddrPort]string{"no endpoint": nil, "refused": {refusing(t): "z"}} {
-		p := start(t, l7.Options{Upstreams: wheelOf(endpoints).upstreams(t, made("sid", 0, ""))})
+		p := start(t, l7.Options{Upstreams: ringOf(endpoints).upstreams(t, made("sid", 0, ""))})
 		resp, _ := do(t, client(t, false), request(t, "GET", p.url, nil))
 		if len(resp.Header["Set-Cookie"]) != 1 || resp.StatusCode < 502 {
 			t.Errorf("%s: got %d %v", name, resp.StatusCode, resp.Header)
@@ -210,7 +210,7 @@ func TestAnUpgradeCarriesTheCookie(t *testing.T) {
 		hear(conn)
 		say(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 	})
-	p := start(t, l7.Options{Upstreams: wheelOf(map[netip.AddrPort]string{endpoint: "z"}).upstreams(t, made("sid", 0, ""))})
+	p := start(t, l7.Options{Upstreams: ringOf(map[netip.AddrPort]string{endpoint: "z"}).upstreams(t, made("sid", 0, ""))})
 	got := converse(t, p.Addr(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 	if statusLine(got) != "HTTP/1.1 101 Switching Protocols" || strings.Count(got, "\r\nSet-Cookie: sid=") != 1 {
 		t.Errorf("got %q", got)
@@ -230,7 +230,7 @@ func TestFilterStateComesFromTrustedFilters(t *testing.T) {
 			say(w, name)
 		})] = name
 	}
-	w := wheelOf(names)
+	w := ringOf(names)
 	p := start(t, l7.Options{
 		Upstreams:      w.upstreams(t, end(state("tenant")), sourceIP()),
 		TrustedFilters: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/31")},
@@ -300,7 +300,7 @@ func TestMetadataDecidesWhoAnswersACall(t *testing.T) {
 			return stream.SendMsg(wrapperspb.String(name))
 		})] = name
 	}
-	w := wheelOf(names)
+	w := ringOf(names)
 	p := start(t, l7.Options{Upstreams: w.upstreams(t, header("user"), end(header("data-bin")), made("sid", 0, ""))})
 	conn := dialGRPC(t, p)
 	call := func(ctx context.Context) (string, metadata.MD) {
@@ -334,7 +334,7 @@ func TestARetryKeepsTheKey(t *testing.T) {
 		name := fmt.Sprintf("z%02d", i)
 		names[naming(t, name)] = name
 	}
-	w := wheelOf(names)
+	w := ringOf(names)
 	p := start(t, l7.Options{Upstreams: w.upstreams(t, header("user")), Retry: l7.Retry{Attempts: 8}})
 	retried := 0
 	for i := range 6 { // few, so that nobody is ejected

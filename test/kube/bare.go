@@ -32,8 +32,8 @@ func (p *Proxy) answerHTTP() {
 				http.Error(w, "not reached over TCP", http.StatusInternalServerError)
 				return
 			}
-			place := self.AddrPort()
-			_, _ = io.WriteString(w, netip.AddrPortFrom(place.Addr().Unmap(), place.Port()).String())
+			at := self.AddrPort()
+			_, _ = io.WriteString(w, netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String())
 		}),
 	}
 	done := make(chan struct{})

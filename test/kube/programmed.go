@@ -128,7 +128,7 @@ func (r *ruleset) addService(family, mapName string, element []any) error {
 	if concat[1] != "tcp" {
 		return nil
 	}
-	address, err := place(concat[0], concat[2])
+	address, err := addrPort(concat[0], concat[2])
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (r *ruleset) follow(c chain) ([]netip.AddrPort, error) {
 // destinations reads the operand of dnat: one address and port, or a map from a random number to several.
 func destinations(dnat any) ([]netip.AddrPort, error) {
 	if address, ok := field(dnat, "addr").(string); ok {
-		one, err := place(address, field(dnat, "port"))
+		one, err := addrPort(address, field(dnat, "port"))
 		return []netip.AddrPort{one}, err
 	}
 	var found []netip.AddrPort
@@ -181,7 +181,7 @@ func destinations(dnat any) ([]netip.AddrPort, error) {
 		if !ok || len(pair) != 2 {
 			return fmt.Errorf("%v is not an address and a port", value)
 		}
-		one, err := place(pair[0], pair[1])
+		one, err := addrPort(pair[0], pair[1])
 		found = append(found, one)
 		return err
 	})
@@ -219,7 +219,7 @@ func field(value any, name string) any {
 	return object[name]
 }
 
-func place(address, port any) (netip.AddrPort, error) {
+func addrPort(address, port any) (netip.AddrPort, error) {
 	text, isText := address.(string)
 	number, isNumber := port.(float64)
 	if !isText || !isNumber {

@@ -16,8 +16,8 @@ import (
 // routes says where the API server gets to when it calls a Service: no kube-proxy stands between them, so its connections
 // go through a CONNECT proxy of the harness, as those of managed control planes do.
 type routes struct {
-	mu     sync.Mutex
-	places map[netip.AddrPort][]string // by cluster IP and port
+	mu      sync.Mutex
+	targets map[netip.AddrPort][]string // by cluster IP and port
 
 	cut func() // ends the connections that the API server has
 }
@@ -37,20 +37,20 @@ func (c *Cluster) Route(namespace, service string, port uint16, addresses ...str
 	}
 	c.routes.mu.Lock()
 	defer c.routes.mu.Unlock()
-	if c.routes.places == nil {
-		c.routes.places = make(map[netip.AddrPort][]string)
+	if c.routes.targets == nil {
+		c.routes.targets = make(map[netip.AddrPort][]string)
 	}
-	c.routes.places[netip.AddrPortFrom(ip, port)] = addresses
+	c.routes.targets[netip.AddrPortFrom(ip, port)] = addresses
 }
 
 func (r *routes) of(target string) []string {
-	place, err := netip.ParseAddrPort(target)
+	address, err := netip.ParseAddrPort(target)
 	if err != nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.places[place]
+	return r.targets[address]
 }
 
 // writeEgress tells the API server to connect to what is in the cluster through the harness.

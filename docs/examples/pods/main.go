@@ -34,12 +34,12 @@ func main() {
 
 // run serves the pods of the manifests until ctx ends.
 func run(ctx context.Context, files []string) error {
-	world, err := manifest.Read(manifest.Source{Paths: files}, manifest.Options{})
+	objects, err := manifest.Read(manifest.Source{Paths: files}, manifest.Options{})
 	if err != nil {
 		return err
 	}
 	up := 0
-	for _, s := range world.Snapshot.Services {
+	for _, s := range objects.Snapshot.Services {
 		for _, e := range s.Endpoints {
 			for _, port := range e.Ports {
 				name := path.Base(e.Pod)

@@ -10,7 +10,7 @@ import (
 )
 
 // puzzle is what Balanced solves for a service, in numbers only. Its zones are those that a hint may name, its homes the
-// places where ready endpoints are. Endpoints of one home are interchangeable.
+// zones and clusters where ready endpoints are. Endpoints of one home are interchangeable.
 type puzzle struct {
 	demand []float64   // of each zone: fraction of all requests; 0: the zone is only a home
 	ready  []int       // of each home: ready endpoints, at least 1
@@ -47,8 +47,8 @@ type translation struct {
 	home  []int // of each of prepared.ready its home in the puzzle
 }
 
-// place identifies a home.
-type place struct {
+// homeKey identifies a home.
+type homeKey struct {
 	zone    int // index in prepared.zones; -1: not known
 	cluster string
 }
@@ -133,15 +133,15 @@ func (p *prepared) nameable() []int {
 	return list
 }
 
-// homes finds the places of the ready endpoints, sorted, with an endpoint of each, and fills in t.home.
-func (p *prepared) homes(t *translation) (homes []place, first []int) {
-	of := func(i int) place { return place{zone: p.home[i], cluster: p.endpoints[i].Cluster} }
+// homes finds the homes of the ready endpoints, sorted, with an endpoint of each, and fills in t.home.
+func (p *prepared) homes(t *translation) (homes []homeKey, first []int) {
+	of := func(i int) homeKey { return homeKey{zone: p.home[i], cluster: p.endpoints[i].Cluster} }
 	for _, i := range p.ready {
 		if home := of(i); !slices.Contains(homes, home) {
 			homes = append(homes, home)
 		}
 	}
-	slices.SortFunc(homes, func(a, b place) int {
+	slices.SortFunc(homes, func(a, b homeKey) int {
 		return cmp.Or(cmp.Compare(a.zone, b.zone), strings.Compare(a.cluster, b.cluster))
 	})
 	first = make([]int, len(homes))

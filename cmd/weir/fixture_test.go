@@ -24,8 +24,8 @@ type member struct {
 	zone string
 }
 
-// world is a cluster of three nodes and the service shop/web, written as manifests.
-type world struct {
+// fixture is a cluster of three nodes and the service shop/web, written as manifests.
+type fixture struct {
 	ip        string // of the service; empty: 127.78.0.1
 	port      uint16 // 0: 80
 	mode      string // empty: Balanced
@@ -35,7 +35,7 @@ type world struct {
 }
 
 // writeManifests writes the manifests of w into a new folder.
-func writeManifests(t *testing.T, w world) string {
+func writeManifests(t *testing.T, w fixture) string {
 	t.Helper()
 	folder := t.TempDir()
 	var nodes strings.Builder
@@ -57,7 +57,7 @@ status:
 }
 
 // write writes the service and its endpoints, whole, so that a watcher never sees half of them.
-func (w world) write(t *testing.T, folder string) {
+func (w fixture) write(t *testing.T, folder string) {
 	t.Helper()
 	if w.ip == "" {
 		w.ip = "127.78.0.1"
