@@ -110,7 +110,9 @@ func TestGRPCCallsAndStreamsPass(t *testing.T) {
 		t.Errorf("the stream says %q", got)
 	}
 	c.writeService(t, c.endpoints[1:]...) // without zone a
-	patience.Until(t, "a new stream goes elsewhere", func() bool { return !strings.HasPrefix(open()("new"), "zone-a") })
+	isElsewhere := func() bool { return !strings.HasPrefix(open()("new"), "zone-a") }
+	patience.Within(t, followed, "a new stream goes elsewhere", isElsewhere)
+	patience.Stays(t, 500*time.Millisecond, "a new stream goes elsewhere", isElsewhere)
 	patience.Stays(t, time.Second, "the stream that was there goes on", func() bool { return say("two") == "zone-a two" })
 }
 
@@ -143,7 +145,9 @@ func TestConnectionsOutliveAChangeOfEndpoints(t *testing.T) {
 	}
 
 	c.writeService(t, c.endpoints[1:]...) // without zone a
-	patience.Until(t, "zone a answers no more", func() bool { return curl(t, n.url("/")) != "zone-a" })
+	isElsewhere := func() bool { return curl(t, n.url("/")) != "zone-a" }
+	patience.Within(t, followed, "zone a answers no new connection", isElsewhere)
+	patience.Stays(t, 500*time.Millisecond, "zone a answers no new connection", isElsewhere)
 	if got := talk("two"); got != "zone-a two" {
 		t.Errorf("after the change the WebSocket says %q", got)
 	}
@@ -231,12 +235,13 @@ func TestNoRequestIsLostWhileManifestsChange(t *testing.T) {
 	answers := func(zone string) func() bool { return func() bool { return curl(t, n.url("/")) == zone } }
 	l := wrk(t, n, func() {
 		c.writeService(t, c.endpoints[1]) // b alone
-		patience.Until(t, "zone b answers", answers("zone-b"))
+		patience.Within(t, followed, "zone b answers", answers("zone-b"))
 		c.write(t, "web.yaml", "kind: Service\n")
 		patience.Until(t, "the broken file is logged", func() bool { return strings.Contains(n.log.String(), "web.yaml:1") })
 		patience.Stays(t, time.Second, "zone b answers while the file is broken", answers("zone-b"))
 		c.writeService(t, c.endpoints...)
-		patience.Until(t, "zone a answers again", answers("zone-a"))
+		patience.Within(t, followed, "zone a answers again", answers("zone-a"))
+		patience.Stays(t, 500*time.Millisecond, "zone a answers again", answers("zone-a"))
 	})
 	if l.failed > 0 {
 		t.Errorf("%d of %d requests failed", l.failed, l.requests)

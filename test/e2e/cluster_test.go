@@ -23,6 +23,9 @@ import (
 // only a hang meets it.
 const limit = time.Minute
 
+// followed is within which time the guide promises that a change of manifests takes effect.
+const followed = time.Second
+
 // cluster is three zones with a node and an endpoint in each, the service shop/web, and the manifests of it all.
 type cluster struct {
 	folder    string

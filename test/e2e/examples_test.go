@@ -201,9 +201,9 @@ func TestExampleCacheShardsMapsAKeyToOnePodFromEveryZone(t *testing.T) {
 	// A pod that goes takes only its own keys with it, and hardly any of the others.
 	s.pods = slices.Delete(s.pods, 5, 6)
 	s.apply(t)
-	patience.Until(t, "cache-5 is gone", func() bool {
-		return keysOf(ca.owners(t, 40), "cache-5")+keysOf(cb.owners(t, 40), "cache-5") == 0
-	})
+	isGone := func() bool { return keysOf(ca.owners(t, 40), "cache-5")+keysOf(cb.owners(t, 40), "cache-5") == 0 }
+	patience.Within(t, followed, "cache-5 gets no key", isGone)
+	patience.Stays(t, 500*time.Millisecond, "cache-5 gets no key", isGone)
 	after := ca.owners(t, keys)
 	theirs, others := moved(before, after, "cache-5")
 	if theirs != keysOf(before, "cache-5") || others > keys/50 {
@@ -255,11 +255,13 @@ func TestExampleCacheShardsAsksForTheHeaderBeforeTheCookie(t *testing.T) {
 	// The source comes last; without the cookie, which is made where there is none, it decides.
 	const line = "  - {type: Cookie, terminal: true, cookie: {name: sid, ttl: 1h, path: /}}\n"
 	s.write(t, "policy.yaml", replace(t, example(t, "2-cache-shards.yaml"), line, ""))
-	patience.Until(t, "no cookie is set", func() bool {
+	setsNone := func() bool {
 		got, err := cb.get("/")
 		other, otherErr := c.get("/")
 		return err == nil && otherErr == nil && got.header.Get("Set-Cookie") == "" && other.header.Get("Set-Cookie") == ""
-	})
+	}
+	patience.Within(t, followed, "no cookie is set", setsNone)
+	patience.Stays(t, 500*time.Millisecond, "no cookie is set", setsNone)
 	clear(seen)
 	for i := range 40 {
 		own := a.client(t, 101+i).ask(t, "/")
@@ -303,7 +305,7 @@ func TestExampleCacheShardsWithARing(t *testing.T) {
 	// Without it there are 6000 points for each pod instead of 5000: the added sixth takes some keys along.
 	s.pods = slices.Delete(s.pods, 2, 3)
 	s.apply(t)
-	patience.Until(t, "the slices are read", func() bool {
+	patience.Within(t, followed, "the slices are read", func() bool {
 		page, ok := a.services(t)
 		return ok && page.Services[0].Ports[0].Endpoints == 5
 	})
@@ -337,16 +339,16 @@ func TestExampleLedgerLocalNeverLeavesTheZone(t *testing.T) {
 
 	s.pod("own").unready.Store(true)
 	s.apply(t)
-	patience.Until(t, "the own node's pod answers no more", func() bool { return c.count(t, 20)["own"] == 0 })
+	patience.Within(t, followed, "the own node's pod answers no more", func() bool { return c.count(t, 20)["own"] == 0 })
 	answers = c.count(t, times)
 	near(t, "the own rack, the next best", answers["rack"], about{times, 90.0 / 91, 0.03})
 	near(t, "the rest of the zone then", answers["zone"], about{times, 1.0 / 91, 0.03})
 
-	for _, name := range []string{"rack", "zone"} { // an outage that nobody has told of
+	for _, name := range []string{"rack", "zone"} { // an outage that the slices do not show
 		_ = s.pod(name).server.Close()
 	}
 	var last reply
-	patience.Until(t, "nobody answers", func() bool {
+	patience.Until(t, "no endpoint answers", func() bool {
 		var err error
 		last, err = c.get("/")
 		return err == nil && last.status != http.StatusOK
@@ -358,10 +360,12 @@ func TestExampleLedgerLocalNeverLeavesTheZone(t *testing.T) {
 		s.pod(name).unready.Store(true)
 	}
 	s.apply(t)
-	patience.Until(t, "the zone has no ready pod", func() bool {
+	isEmpty := func() bool {
 		last, err := c.get("/")
 		return err == nil && last.status == http.StatusServiceUnavailable && last.header.Get("Weir-Reason") == "NoEndpoints"
-	})
+	}
+	patience.Within(t, followed, "the zone has no ready pod", isEmpty)
+	patience.Stays(t, 500*time.Millisecond, "the zone has no ready pod", isEmpty)
 	if other := s.pod("other").hits.Load(); other != 0 {
 		t.Errorf("%d requests left the zone", other)
 	}
@@ -395,7 +399,7 @@ func TestExamplePaymentsGeoFailsOverInOrder(t *testing.T) {
 	// The adaptive overflow of services whose policy names no other may help for a moment where a machine is busy, so that
 	// each state is waited for.
 	const times = 1000
-	settles := func(what string, holds func(map[string]int) bool) {
+	reaches := func(what string, holds func(map[string]int) bool) {
 		t.Helper()
 		var last map[string]int
 		patience.Until(t, what, func() bool {
@@ -411,21 +415,21 @@ func TestExamplePaymentsGeoFailsOverInOrder(t *testing.T) {
 		s.apply(t)
 	}
 	// 5 standard deviations of a thousand are 0.048 of a share of 0.9, and 0.072 of one of 0.71.
-	settles("all stays in the region, and nine of ten in the zone", func(a map[string]int) bool {
+	reaches("all stays in the region, and nine of ten in the zone", func(a map[string]int) bool {
 		return in("us-1", a) == times && math.Abs(float64(in("us-1a", a))/times-0.9) < 0.048
 	})
 	down("us-1b-1")
-	settles("with 75 % of the region all stays in it", func(a map[string]int) bool {
+	reaches("with 75 % of the region all stays in it", func(a map[string]int) bool {
 		return in("us-1", a) == times && a["us-1b-1"] == 0
 	})
 	down("us-1b-0")
-	settles("with 50 % of the region 50 × 1.43 = 71 % stay in it", func(a map[string]int) bool {
+	reaches("with 50 % of the region 50 × 1.43 = 71 % stay in it", func(a map[string]int) bool {
 		return in("us-1", a)+in("us-2", a) == times && math.Abs(float64(in("us-1", a))/times-0.71) < 0.072
 	})
 	down("us-1a-0", "us-1a-1")
-	settles("without the region all goes to the other one", func(a map[string]int) bool { return in("us-2", a) == times })
+	reaches("without the region all goes to the other one", func(a map[string]int) bool { return in("us-2", a) == times })
 	down("us-2a-0", "us-2a-1", "us-2b-0", "us-2b-1")
-	settles("without the US all goes to Europe", func(a map[string]int) bool { return in("eu", a) == times })
+	reaches("without the US all goes to Europe", func(a map[string]int) bool { return in("eu", a) == times })
 	down("eu-1a-0", "eu-1a-1", "eu-1b-0", "eu-1b-1", "eu-2a-0", "eu-2a-1", "eu-2b-0", "eu-2b-1")
 	refused := func() bool {
 		got, err := c.get("/")

@@ -254,7 +254,7 @@ outlierDetection: {baseEjectionTime: 120s, maxEjectionTime: 120s, maxEjectionPer
 		got, err := c.get("/")
 		return err == nil && got.status == http.StatusServiceUnavailable && got.header.Get("Weir-Reason") != ""
 	}
-	patience.Until(t, "all sit out, and nobody is used", func() bool {
+	patience.Until(t, "all are ejected, and none is used", func() bool {
 		for range 20 {
 			if !refused() {
 				return false
@@ -269,7 +269,7 @@ outlierDetection: {baseEjectionTime: 120s, maxEjectionTime: 120s, maxEjectionPer
 	}
 	s.policy(t, fmt.Sprintf(spec, 50))
 	n.holds(t, "panicThreshold=50")
-	patience.Until(t, "in a panic who sits out is used", func() bool { return !refused() })
+	patience.Within(t, followed, "in a panic ejected endpoints are used", func() bool { return !refused() })
 	c.count(t, 30)
 }
 

@@ -146,7 +146,7 @@ spec: {clusterIP: None, ports: [{port: 80}]}
 	front := &backend{name: "front", zone: "us-east", node: "node-us-east"}
 	front.addr = netip.AddrPortFrom(netip.MustParseAddr(m.front()), 80)
 	m.writeSlice(&text, "default/web", front)
-	m.put(t, "world.yaml", text.String())
+	m.put(t, "cluster.yaml", text.String())
 }
 
 func (m *mesh) writeSlice(text *strings.Builder, service string, p *backend) {

@@ -262,7 +262,7 @@ func TestS31AnEndpointThatMovesKeepsTheKeysOfItsLabel(t *testing.T) {
 	old := m.pods[1].server
 	m.pods[1].serve(t, m.block+"31")
 	m.write(t)
-	patience.Until(t, "the pod is used at its new address", func() bool {
+	patience.Within(t, followed, "the pod is used at its new address", func() bool {
 		was := m.pods[1].hits.Load()
 		_ = old.Close()
 		c.keys("header-name", 30)
@@ -276,7 +276,7 @@ func TestS31AnEndpointThatMovesKeepsTheKeysOfItsLabel(t *testing.T) {
 	gone := m.pods[1].name
 	m.pods = slices.Delete(m.pods, 1, 2)
 	m.write(t)
-	patience.Until(t, "the pod has gone", func() bool { return !slices.Contains(c.keys("header-name", 90), gone) })
+	patience.Within(t, followed, "the pod gets no key", func() bool { return !slices.Contains(c.keys("header-name", 90), gone) })
 	belongs := ring(64, "shard-0", "shard-2")
 	pods := map[string]string{"shard-0": "pod-0", "shard-2": "pod-2"}
 	for i, got := range c.keys("header-name", 90) {
@@ -351,7 +351,7 @@ func TestS40DisabledOfTheSpecificationUsesEveryZone(t *testing.T) {
 		t.Errorf("without a policy %v answer, want us-east alone", got)
 	}
 	m.put(t, "policy.yaml", document(t, blockDisabled))
-	patience.Until(t, "another zone answers", func() bool { return c.get("/") != "pod-0" })
+	patience.Within(t, followed, "another zone answers", func() bool { return c.get("/") != "pod-0" })
 	within(t, m.zones(c, 600), map[string]int{"us-east": 200, "us-west": 200, "eu-north": 200}, 10) // by turns: S-10
 }
 

@@ -42,7 +42,7 @@ func TestK11AndK46AffinityTagsAreFollowedWithinThreePercent(t *testing.T) {
 			first := requests * c.first / 100
 			rest := (requests - first) / 2
 			if d := got["pod-0"] - first; d > requests*3/100 || d < -requests*3/100 {
-				t.Errorf("who shares the node got %d of %d, want %d ± 3 %%", got["pod-0"], requests, first)
+				t.Errorf("the pod of the node got %d of %d, want %d ± 3 %%", got["pod-0"], requests, first)
 			}
 			delete(got, "pod-0")
 			within(t, got, map[string]int{"pod-1": rest, "pod-2": rest}, requests*3/100)
@@ -50,7 +50,7 @@ func TestK11AndK46AffinityTagsAreFollowedWithinThreePercent(t *testing.T) {
 	}
 }
 
-// answers waits until a zone answers; empty: until nobody does.
+// answers waits until a zone answers; empty: until none does.
 func (m *mesh) answers(t *testing.T, c *asker, zone string) {
 	t.Helper()
 	patience.Until(t, "zone "+zone+" answers", func() bool {
@@ -59,7 +59,7 @@ func (m *mesh) answers(t *testing.T, c *asker, zone string) {
 	})
 }
 
-// isRefusal tells whether an answer is weir's own: nobody may have the request, or nobody takes it.
+// isRefusal tells whether an answer is weir's own: no endpoint may have the request, or none takes it.
 func isRefusal(answer string) bool { return answer == "503" || answer == "502" }
 
 // lose takes all pods of a zone away.
