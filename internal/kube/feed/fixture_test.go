@@ -22,8 +22,8 @@ import (
 	"github.com/weir-lb/weir/internal/kube/feed"
 )
 
-// town is a cluster as informers tell of it, and a feed that follows it. Use it in a synctest bubble.
-type town struct {
+// fixture is a cluster as informers tell of it, and a feed that follows it. Use it in a synctest bubble.
+type fixture struct {
 	t        *testing.T
 	cache    informertest.FakeInformers
 	feed     *feed.Feed
@@ -33,10 +33,10 @@ type town struct {
 	version  int
 }
 
-// start makes a town whose feed runs for as long as the test. prepare may fill it before anything is synced.
-func start(t *testing.T, o feed.Options, prepare ...client.Object) *town {
+// start makes a fixture whose feed runs for as long as the test. prepare may fill it before anything is synced.
+func start(t *testing.T, o feed.Options, prepare ...client.Object) *fixture {
 	t.Helper()
-	w := &town{
+	w := &fixture{
 		t: t, nodes: make(map[string]*corev1.Node), services: make(map[string]*corev1.Service),
 		slices: make(map[string]*discoveryv1.EndpointSlice),
 	}
@@ -61,7 +61,7 @@ func start(t *testing.T, o feed.Options, prepare ...client.Object) *town {
 }
 
 // set tells of an object that is there from now on, in a version of its own.
-func (w *town) set(object client.Object) {
+func (w *fixture) set(object client.Object) {
 	w.t.Helper()
 	w.version++
 	object.SetResourceVersion(fmt.Sprint(w.version))
@@ -93,7 +93,7 @@ func replace[T client.Object](objects map[string]T, key string, now T) client.Ob
 }
 
 // drop tells that an object is gone.
-func (w *town) drop(object client.Object) {
+func (w *fixture) drop(object client.Object) {
 	w.t.Helper()
 	key := object.GetNamespace() + "/" + object.GetName()
 	switch object.(type) {
@@ -107,7 +107,7 @@ func (w *town) drop(object client.Object) {
 	w.informer(object).Delete(object)
 }
 
-func (w *town) informer(object client.Object) *controllertest.FakeInformer {
+func (w *fixture) informer(object client.Object) *controllertest.FakeInformer {
 	w.t.Helper()
 	i, err := w.cache.FakeInformerFor(w.t.Context(), object)
 	if err != nil {
@@ -117,7 +117,7 @@ func (w *town) informer(object client.Object) *controllertest.FakeInformer {
 }
 
 // state waits until what was told is gathered, and gives the state.
-func (w *town) state() *feed.State {
+func (w *fixture) state() *feed.State {
 	time.Sleep(2 * feed.DefaultDelay)
 	synctest.Wait()
 	s, _ := w.feed.States().Load()
@@ -125,7 +125,7 @@ func (w *town) state() *feed.State {
 }
 
 // record gives one service's record of the state.
-func (w *town) record(name string) *feed.Record {
+func (w *fixture) record(name string) *feed.Record {
 	return w.state().Record(topology.ServiceName{Namespace: "shop", Name: name})
 }
 

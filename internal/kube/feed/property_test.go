@@ -18,8 +18,8 @@ import (
 	"github.com/weir-lb/weir/internal/kube/feed"
 )
 
-// random changes one object of a town, to one of few names so that they meet.
-func (w *town) random(random *rand.Rand) {
+// random changes one object of a fixture, to one of few names so that they meet.
+func (w *fixture) random(random *rand.Rand) {
 	one := func(texts ...string) string { return texts[random.IntN(len(texts))] }
 	switch random.IntN(7) {
 	case 0, 1:
@@ -55,7 +55,7 @@ func (w *town) random(random *rand.Rand) {
 }
 
 // twin makes the state that a feed should have from nothing.
-func (w *town) twin() ([]topology.Node, []*topology.Service, []string) {
+func (w *fixture) twin() ([]topology.Node, []*topology.Service, []string) {
 	var o convert.Objects
 	o.Nodes = slices.Collect(maps.Values(w.nodes))
 	o.Services = slices.Collect(maps.Values(w.services))
@@ -96,7 +96,7 @@ func TestStatesAreThoseOfAClusterReadAnew(t *testing.T) {
 }
 
 // compare checks a state against the twin.
-func (w *town) compare(s *feed.State) {
+func (w *fixture) compare(s *feed.State) {
 	w.t.Helper()
 	nodes, services, problems := w.twin()
 	equal(w.t, "nodes", nodes, s.Snapshot.Nodes)
