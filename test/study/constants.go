@@ -117,10 +117,9 @@ const (
 // scaleOf gives the scale of a constant.
 func scaleOf(name string) scale {
 	switch name {
-	case "HomeSlowdown", "OutsiderSlowdown", "EscapeBelow", "DisarmAt", "AllowMax", "Growth", "ShedHome", "ShedOthers":
+	case "HomeSlowdown", "OutsiderSlowdown", "EscapeBelow", "DisarmAt", "Growth":
 		return excess
-	case "EscapeGood", "ArmShare", "RecoverUntil", "CutHelped", "KeepStayed", "HomeComparison", "OutsiderCut",
-		"OutsiderFalling", "ShedDelivered", "ShedMax":
+	case "GoodShare", "RecoverUntil", "Falling", "KeepStayed", "HomeComparison", "OutsiderCut":
 		return lack
 	default:
 		return whole

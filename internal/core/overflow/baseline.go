@@ -27,10 +27,9 @@ type baseline struct {
 	windowed bool    // a window of first answers was full
 	settled  bool    // there is at least one slot; before, value is the fastest that was seen
 	slowFor  float64 // seconds that home has been slow with nowhere better to go
-	stretch  float64 // how much of value was accepted by escape; at least 1
 }
 
-// slot gathers the requests of a stretch of time.
+// slot gathers the requests of an interval.
 type slot struct {
 	window
 	seconds float64
@@ -44,7 +43,7 @@ type closedSlot struct{ mean, noise float64 }
 // window adds up the latencies of some requests in a row, in seconds: all, failures as the cap, and the good ones alone.
 type window struct{ requests, sum, good, goodSum float64 }
 
-func newBaseline() baseline { return baseline{noise: 1, stretch: 1} }
+func newBaseline() baseline { return baseline{noise: 1} }
 
 // see takes the first answers of any group: until home has filled a slot, the fastest window of any group is the best
 // guess, and before the first window is full whatever has been seen.
@@ -155,22 +154,18 @@ func (b *baseline) recall(k *Constants) {
 			least = min(least, c.mean)
 		}
 	}
-	least = max(least, k.BaselineMin.Seconds())
-	if b.value > 0 {
-		b.stretch = max(1, b.stretch*least/b.value)
-	}
-	b.value, b.noise = least, noise/n
+	b.value, b.noise = max(least, k.BaselineMin.Seconds()), noise/n
 }
 
 // escape lets slow become normal, if home has been slow for long with nowhere better to go: the baseline and its whole
-// history grow, to a limit.
+// history grow. What is more than 2 Cap times slower than the baseline counts as failed and is never accepted: such a service
+// is broken, not changed.
 func (b *baseline) escape(k *Constants, dt float64) {
 	b.slowFor += dt
-	if b.slowFor < k.EscapeAfter.Seconds() || b.stretch >= k.EscapeMax {
+	if b.slowFor < k.EscapeAfter.Seconds() {
 		return
 	}
-	factor := min(math.Exp(dt/k.EscapeTime.Seconds()), k.EscapeMax/b.stretch)
-	b.stretch *= factor
+	factor := math.Exp(dt / k.EscapeTime.Seconds())
 	b.value *= factor
 	b.open = slot{}
 	for i := range b.minutes {
@@ -183,12 +178,14 @@ func (b *baseline) escape(k *Constants, dt float64) {
 }
 
 // threshold is the slowdown at which home arms (docs/overflow-law.md 3): the user's limit, or as far above normal as this
-// client's own estimate can be by chance, whichever is more. Before the baseline is settled it is as uncertain itself.
+// client's own estimate can be by chance, whichever is more. Before the baseline is settled it is as uncertain itself. A jump
+// of latency makes the open slot look noisy and must not hide behind that: samples between 0 and Cap with a mean of 1 have a
+// variance below Cap.
 func (b *baseline) threshold(k *Constants, weight float64) float64 {
 	samples := weight + k.PriorCalm
-	variance := min(b.noise, k.NoiseMax) * weight / (samples * samples)
+	variance := min(b.noise, k.Cap) * weight / (samples * samples)
 	if !b.settled {
-		noise := min(max(b.noise, b.open.closed().noise), k.NoiseMax)
+		noise := min(max(b.noise, b.open.closed().noise), k.Cap)
 		variance = noise * (weight/(samples*samples) + 1/max(1, b.basis))
 	}
 	return max(k.HomeSlowdown, 1+k.NoiseBand*math.Sqrt(variance))

@@ -9,7 +9,7 @@ import (
 type moment struct {
 	k        *Constants
 	now      time.Duration
-	dt       float64 // seconds since the step before, at most StepMax
+	dt       float64 // seconds since the step before, at most MemoryMin
 	demand   float64 // requests per second that want an answer
 	baseline float64 // seconds; 0: not known
 }
@@ -42,7 +42,7 @@ type cuts struct {
 
 // arm begins to limit home.
 func (h *home) arm(m moment) {
-	*h = home{armed: true, allowed: m.k.ArmShare * m.demand, needed: m.k.ProbesFirst}
+	*h = home{armed: true, allowed: (1 - m.k.FloorShare) * m.demand, needed: m.k.Probes}
 }
 
 // step moves what home is allowed. share is what home really got since the step before, stayed how much of that was
@@ -73,7 +73,7 @@ func (h *home) steer(m moment, s *sensor, excess float64) {
 	}
 	gain *= 1 + h.easyFor/(m.k.ReturnAfter*m.k.shortMemory(m.baseline))
 	growth := -gain * excess * m.dt
-	if excess < -m.k.RecoverBelow && h.allowed < m.k.RecoverUntil*h.wall {
+	if excess < -m.k.ReturnBelow && h.allowed < m.k.RecoverUntil*h.wall {
 		growth = max(growth, m.k.RecoverGrowth*m.dt/feedback(m, s.delay))
 	}
 	if h.evacuated {
@@ -95,11 +95,11 @@ func (h *home) cut(m moment, s *sensor, share, stayed float64) {
 			h.wall = s.delivered * share * m.demand
 		}
 		if h.recovering {
-			h.needed = min(2*h.needed, m.k.ProbesMax)
+			h.needed = min(2*h.needed, m.k.Cap*m.k.Probes)
 			h.recovering = false
 		}
 	case m.now-c.at >= interval:
-		helped := s.slowdown < m.k.CutHelped*c.slowdown
+		helped := s.slowdown < m.k.Falling*c.slowdown
 		if !helped && stayed == 0 && c.number < len(m.k.CutFactors)-1 {
 			c.number++
 		}
@@ -131,7 +131,7 @@ func (h *home) limit(m moment, share, stayed float64) {
 		h.allowed = max(h.allowed, m.k.KeepStayed*share*m.demand)
 	}
 	floor := m.k.floor(m.demand)
-	h.allowed = min(max(h.allowed, floor), m.k.AllowMax*m.demand)
+	h.allowed = min(max(h.allowed, floor), (2*m.k.DisarmAt-1)*m.demand) // credit for a quiet time must not delay the next cut
 	low := h.allowed < max(m.k.EvacuatedAt*h.wall, 1.05*floor)
 	switch {
 	case low && h.cuts.active && !h.recovering:
@@ -173,5 +173,5 @@ func (k *Constants) floor(demand float64) float64 {
 
 // feedback is the time after which the effect of a change can be seen: a memory, and the delay of what was sent before.
 func feedback(m moment, delay float64) float64 {
-	return m.k.FeedbackFactor*m.k.shortMemory(m.baseline) + min(delay, max(m.k.FeedbackMin.Seconds(), 4*m.baseline))
+	return m.k.shortMemory(m.baseline) + min(delay, max(m.k.FeedbackMin.Seconds(), 4*m.baseline))
 }

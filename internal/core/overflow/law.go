@@ -104,7 +104,7 @@ func (w *weir) Step(now time.Duration, c *Counters) Decision {
 // moment moves the clock and the demand.
 func (w *weir) moment(now time.Duration, c *Counters) moment {
 	pause := max(0, now-w.last)
-	if !w.started || pause > w.k.IdleMax {
+	if !w.started || pause > w.k.Forget {
 		pause = 100 * time.Millisecond // a usual step: what was counted is younger than the pause
 		w.idle()
 	}
@@ -113,7 +113,7 @@ func (w *weir) moment(now time.Duration, c *Counters) moment {
 	for i := range c.Groups {
 		sent += float64(c.Groups[i].Sent)
 	}
-	m := moment{k: &w.k, now: w.last, dt: seconds(pause, w.k.StepMax), baseline: w.baseline.value}
+	m := moment{k: &w.k, now: w.last, dt: seconds(pause, w.k.MemoryMin), baseline: w.baseline.value}
 	w.demand.step(&w.k, sent/(1-w.shed), pause.Seconds())
 	m.demand = max(w.demand.perSecond(), leastDemand)
 	return m
@@ -210,7 +210,7 @@ func (w *weir) accept(m moment) {
 		limit *= math.Exp(-w.k.ReturnBelow) // go on until home can return, not only to the brink of it
 	}
 	left := here.share <= 0.5 && s.slowdown < w.k.EscapeBelow
-	if w.home.armed && here.open && s.slowdown > limit && s.delivered > w.k.EscapeGood && (w.noBetter || left) {
+	if w.home.armed && here.open && s.slowdown > limit && s.delivered > w.k.GoodShare && (w.noBetter || left) {
 		w.baseline.escape(&w.k, m.dt)
 		return
 	}

@@ -168,7 +168,7 @@ func TestWhatNoZoneDeliversIsShedIfWanted(t *testing.T) {
 			d.slow[zone], d.fails[zone] = 4, .2
 		}
 		d.run(5 * time.Second)
-		if shed := d.last.Shed; wanted != (shed > 0.1) || !wanted && shed != 0 || shed > overflow.DefaultConstants().ShedMax {
+		if shed := d.last.Shed; wanted != (shed > 0.1) || !wanted && shed != 0 || shed > 1-overflow.DefaultConstants().FloorShareMax {
 			t.Errorf("with shedding %v, %v of the requests are rejected while both zones drown", wanted, shed)
 		}
 		clear(d.slow)

@@ -85,14 +85,13 @@ func (s *sensor) answers(k *Constants, r *reading, in *GroupCounters) float64 {
 func (s *sensor) deliver(k *Constants, r *reading, in *GroupCounters) {
 	s.transit.push(r.now, float64(in.Sent))
 	due := s.transit.pop(r.now - time.Duration(s.delay*float64(time.Second)))
-	memory := min(max(s.memory, k.DeliveredMin.Seconds()), k.DeliveredMax.Seconds())
 	keep := r.delivered
-	if memory != k.DeliveredMax.Seconds() {
-		keep = math.Exp(-r.dt / memory)
+	if s.memory < k.DeliveredMax.Seconds() {
+		keep = math.Exp(-r.dt / s.memory)
 	}
 	s.ok = s.ok*keep + float64(in.OK)
 	s.due = s.due*keep + due
-	s.delivered = min(1, (s.ok+k.DeliveredPrior)/(s.due+k.DeliveredPrior))
+	s.delivered = min(1, (s.ok+k.PriorArmed)/(s.due+k.PriorArmed))
 }
 
 // extraRTT is how much longer the way here is than the way home.

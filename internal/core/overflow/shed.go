@@ -2,39 +2,34 @@ package overflow
 
 import "math"
 
-// shedding moves the share of requests that are rejected (docs/overflow-law.md 7): what nobody can take, and only on
-// evidence that answers are being lost, not merely slow. A share of 0.3 of the gap is added every 100 ms, and taken
-// back more slowly than that, so that what is rejected does not swing.
+// shedding moves the share of requests that are rejected (docs/overflow-law.md 7): what no zone takes, and only on evidence
+// that answers are being lost, not merely slow. It rises within the shortest memory, and falls as slowly as a zone that is
+// no longer needed is closed, so that it does not swing.
 func (w *weir) shedding(m moment, over float64) {
-	k := m.k
-	wanted := 0.0
+	wanted, time := 0.0, m.k.CloseTime
 	if w.config.Shed && w.drowning() {
-		wanted = min(over, k.ShedMax)
+		wanted = min(over, 1-m.k.FloorShareMax) // some requests always have to tell how things are
 	}
 	if wanted > w.shed {
-		const step = 0.1 // seconds, for which ShedUp is given
-		w.shed += (wanted - w.shed) * (1 - math.Pow(1-k.ShedUp, m.dt/step))
-		return
+		time = m.k.MemoryMin
 	}
-	w.shed = max(wanted, w.shed-k.ShedDown*m.dt)
-	if w.shed > over {
-		w.shed = over // never reject what a zone would take
-	}
+	w.shed += (wanted - w.shed) * (1 - math.Exp(-m.dt/time.Seconds()))
+	w.shed = min(w.shed, over) // never reject what a zone would take
 }
 
-// drowning tells whether home is gone or far too slow, no other zone is well, and answers are being lost.
+// drowning tells whether home is gone or in crisis, no other zone is welcome, and answers are being lost.
 func (w *weir) drowning() bool {
 	here := w.zones[0]
-	if here.open && here.sensor.slowdown <= w.k.ShedHome {
+	if here.open && here.sensor.slowdown <= w.crisis {
 		return false
 	}
-	ok, due := w.k.DeliveredPrior, w.k.DeliveredPrior
+	ok, due := w.k.PriorArmed, w.k.PriorArmed
 	for i, z := range w.zones {
-		if i > 0 && z.open && !z.spill.dead() && z.sensor.slowdown <= w.k.ShedOthers {
+		if i > 0 && z.open && !z.spill.dead() && !z.spill.hot {
 			return false
 		}
 		ok += z.sensor.ok
 		due += z.sensor.due
 	}
-	return ok < w.k.ShedDelivered*due
+	return ok < w.k.GoodShare*due
 }

@@ -105,7 +105,7 @@ func (s *spill) start(m moment, z *zone, from excess) {
 		size = min(1, z.usable/from.endpoints)
 	}
 	share := (m.k.FirstShare + m.k.FirstShareFailed*(1-from.delivered)) * size
-	if s.dead() || s.ceiling > 0 && m.now-s.cutAt < m.k.CeilingForget {
+	if s.dead() || s.ceiling > 0 && m.now-s.cutAt < m.k.Forget {
 		share = min(share, m.k.OpenFloor)
 	}
 	s.open, s.allowed, s.heardAt = true, share*m.demand, m.now
@@ -115,7 +115,8 @@ func (s *spill) start(m moment, z *zone, from excess) {
 // bar closes a zone that answers nothing well, for longer each time: even the smallest share of a dead zone is an error
 // in a hundred requests.
 func (s *spill) bar(m moment, z *zone) {
-	s.pause = min(max(2*s.pause, m.k.BarFirst), m.k.BarMax)
+	interval := time.Duration(m.interval(z) * float64(time.Second))
+	s.pause = min(max(2*s.pause, interval), m.k.Forget)
 	s.barred = m.now + s.pause
 	s.open, s.allowed, z.lost = false, 0, 0
 }
@@ -128,7 +129,7 @@ func (s *spill) retreat(m moment, z *zone, hot float64) {
 	if m.now-s.checked < interval {
 		return
 	}
-	falling := z.sensor.delay < m.k.OutsiderFalling*s.delay
+	falling := z.sensor.delay < m.k.Falling*s.delay
 	s.checked, s.delay = m.now, z.sensor.delay
 	if falling {
 		return
@@ -149,7 +150,7 @@ func (s *spill) grow(m moment, z *zone) {
 	interval := m.interval(z)
 	since := min((m.now - s.heardAt).Seconds(), interval)
 	grown := s.allowed * math.Pow(m.k.Growth, since/interval)
-	if m.now-s.cutAt > m.k.CeilingForget {
+	if m.now-s.cutAt > m.k.Forget {
 		s.ceiling = 0
 	}
 	if s.ceiling > 0 {
