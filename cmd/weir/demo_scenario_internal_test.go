@@ -17,7 +17,7 @@ import (
 
 func TestScenariosThatSocketsCannotPlayAreRefusedBeforeAnythingRuns(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken.txtar")
-	if err := os.WriteFile(broken, []byte("A story\n-- world --\nnodes a:1x1\n-- run --\nclients a:many\n"), 0o600); err != nil {
+	if err := os.WriteFile(broken, []byte("A story\n-- cluster --\nnodes a:1x1\n-- run --\nclients a:many\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{

@@ -60,8 +60,8 @@ type simulateFlags struct {
 	prefer string
 	trace  string
 
-	asks  whatIfFlags
-	world explainFlags // its source and cluster
+	asks    whatIfFlags
+	objects explainFlags // its source and cluster
 }
 
 // simulateCommand makes weir simulate.
@@ -81,9 +81,9 @@ func simulateCommand() *cobra.Command {
 			return err
 		},
 	}
-	cluster, source := f.world.cluster.group(), f.world.sourceGroup()
+	cluster, source := f.objects.cluster.group(), f.objects.sourceGroup()
 	const unmanaged = string(topology.ModeDisabled) // what a service without weir has
-	f.world.source.defaultMode = unmanaged
+	f.objects.source.defaultMode = unmanaged
 	source.Lookup(defaultFlag).Usage = strings.Replace(source.Lookup(defaultFlag).Usage,
 		string(topology.ModeBalanced)+";", unmanaged+";", 1)
 	for _, g := range []flagGroup{f.what(), f.results(), f.law(), f.asks.group(), cluster, source} {
@@ -203,7 +203,7 @@ func (f *simulateFlags) check(args []string) error {
 	if f.html != "" && (f.list || f.show != "" || f.asks.service != "" || f.trace != "") {
 		return errors.New("--html shows comparisons of strategies")
 	}
-	if f.asks.service == "" && len(f.world.source.files) > 0 {
+	if f.asks.service == "" && len(f.objects.source.files) > 0 {
 		return errors.New("--filename (-f) needs a --service to ask about")
 	}
 	return f.checkLaw()

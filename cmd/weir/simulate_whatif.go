@@ -111,13 +111,13 @@ func (f *simulateFlags) ask(c *cobra.Command) error {
 // base makes a scenario of the service.
 func (f *simulateFlags) base(c *cobra.Command, given simulate.Given) (*scenario.Scenario, error) {
 	args := []string{f.asks.service}
-	scene, err := f.world.inputs(c, args)
+	scene, err := f.objects.inputs(c, args)
 	if err != nil {
 		return nil, err
 	}
 	c.SilenceUsage = true
 	scene.warn(c)
-	records, err := f.world.records(scene, args)
+	records, err := f.objects.records(scene, args)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (f *simulateFlags) asked(c *cobra.Command, base *scenario.Scenario) ([]stra
 	made := strategy.With(f.config)
 	all, err := f.named(func(name string) (strategy.Strategy, error) {
 		if strings.EqualFold(strings.TrimSpace(name), simulate.TodayName) {
-			return simulate.Today(base.World.Services[0].Mode)
+			return simulate.Today(base.Snapshot.Services[0].Mode)
 		}
 		return strategyNamed(made, name)
 	})
@@ -258,7 +258,7 @@ func (f *simulateFlags) asked(c *cobra.Command, base *scenario.Scenario) ([]stra
 // printAnswers prints answers as asked.
 func (f *simulateFlags) printAnswers(c *cobra.Command, base *scenario.Scenario, answers []simulate.Answer) error {
 	w := c.OutOrStdout()
-	svc := base.World.Services[0]
+	svc := base.Snapshot.Services[0]
 	if f.output == "table" || f.output == "markdown" {
 		rate := 0.0
 		for _, group := range base.Clients {

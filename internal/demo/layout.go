@@ -73,7 +73,7 @@ func newLayout(sc *scenario.Scenario) (*layout, error) {
 
 // list finds the endpoints and the clients.
 func (l *layout) list() {
-	regions := l.scenario.World.Regions()
+	regions := l.scenario.Snapshot.Regions()
 	count := make(map[topology.Place]int)
 	for _, e := range l.scenario.Service().Endpoints {
 		at := topology.Place{Zone: e.Zone, Region: regions[e.Zone], Cluster: e.Cluster}
@@ -134,7 +134,7 @@ func free(at func(int) netip.AddrPort, count int) error {
 
 // compile makes the cluster as agents see it.
 func (l *layout) compile() {
-	w := &l.scenario.World
+	w := &l.scenario.Snapshot
 	svc := *l.scenario.Service()
 	port := topology.Port{Name: svc.Ports[0].Name, Protocol: topology.TCP, AppProtocol: "http", Port: l.service.Port()}
 	svc.Ports = []topology.Port{port}

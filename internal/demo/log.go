@@ -30,7 +30,7 @@ type requestLog struct {
 
 func newRequestLog(l *layout) *requestLog {
 	g := &requestLog{layout: l}
-	w := &l.scenario.World
+	w := &l.scenario.Snapshot
 	regions := w.Regions()
 	for _, c := range l.scenario.Clients {
 		var row []topology.Cost

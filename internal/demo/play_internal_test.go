@@ -24,12 +24,12 @@ import (
 // story is a small scenario, whose length tests cut as they need: two zones, two endpoints and two clients in each.
 func story(t *testing.T, steps ...scenario.Step) *scenario.Scenario {
 	t.Helper()
-	world, err := topology.ParseSnapshot("nodes r/a:4x1 r/b:4x1\nservice shop/web\nendpoints a:2 b:2\n")
+	snapshot, err := topology.ParseSnapshot("nodes r/a:4x1 r/b:4x1\nservice shop/web\nendpoints a:2 b:2\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &scenario.Scenario{
-		Name: "story", World: world, Steps: steps,
+		Name: "story", Snapshot: snapshot, Steps: steps,
 		Clients: []scenario.Clients{{Zone: "a", Count: 2, Rate: 40}, {Zone: "b", Count: 2, Rate: 40, Shares: []float64{0.7, 0.3}}},
 		Server: scenario.Server{
 			Workers: 4, Queue: 16, Service: scenario.Distribution{Kind: scenario.Exponential, Mean: 10 * time.Millisecond},

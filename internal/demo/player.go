@@ -113,7 +113,7 @@ func Playable(sc *scenario.Scenario, p Player) error {
 		is        bool
 		what, why string
 	}{
-		{len(sc.World.Services) != 1 || len(sc.World.Services[0].Ports) != 1, "world", "want one service with one port"},
+		{len(sc.Snapshot.Services) != 1 || len(sc.Snapshot.Services[0].Ports) != 1, "cluster", "want one service with one port"},
 		{sc.Autoscale != nil, "autoscale", "no endpoint is started or stopped here"},
 		{sc.NodePools != nil, "node pools", "there are no nodes here"},
 		{r.Polls > 0, "polls", "the endpoints answer when the work is done"},

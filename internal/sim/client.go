@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
-// home is a zone that has clients.
-type home struct {
+// clientZone is a zone that has clients.
+type clientZone struct {
 	topology.Zone
 	nodes []string
 }
@@ -44,27 +44,27 @@ const notConnected = time.Duration(math.MinInt64 / 2)
 // libraries much less.
 const keptAlive = 30 * time.Second
 
-// settle makes zones and clients.
-func (s *Simulation) settle() {
-	seat := strategy.Client{}
+// populate makes zones and clients.
+func (s *Simulation) populate() {
+	all := strategy.Client{}
 	for i := range s.sc.Clients {
 		c := &s.sc.Clients[i]
-		seat.Clients = append(seat.Clients, strategy.ZoneCount{Zone: c.Zone, Count: c.Count})
-		h := home{Zone: c.Zone}
-		for j := range s.sc.World.Nodes {
-			if n := &s.sc.World.Nodes[j]; n.Zone == c.Zone && n.Ready && !n.ControlPlane {
+		all.Clients = append(all.Clients, strategy.ZoneCount{Zone: c.Zone, Count: c.Count})
+		h := clientZone{Zone: c.Zone}
+		for j := range s.sc.Snapshot.Nodes {
+			if n := &s.sc.Snapshot.Nodes[j]; n.Zone == c.Zone && n.Ready && !n.ControlPlane {
 				h.nodes = append(h.nodes, n.Name)
 			}
 		}
 		s.zones = append(s.zones, h)
 	}
 	for _, a := range NewArrivals(s.sc, s.options.Seed) {
-		s.clients = append(s.clients, s.newClient(a, seat))
+		s.clients = append(s.clients, s.newClient(a, all))
 	}
 }
 
 // newClient makes the client that sends these requests.
-func (s *Simulation) newClient(a *Arrivals, seat strategy.Client) client {
+func (s *Simulation) newClient(a *Arrivals, info strategy.Client) client {
 	of, seed, number := &s.zones[a.Row], s.options.Seed, len(s.clients)
 	c := client{
 		zone:     a.Row,
@@ -75,11 +75,11 @@ func (s *Simulation) newClient(a *Arrivals, seat strategy.Client) client {
 	if len(of.nodes) > 0 {
 		c.node = of.nodes[a.Place%len(of.nodes)]
 	}
-	seat.Zone, seat.Rotate = of.Zone, uint64(number) //nolint:gosec // an index.
-	c.capped = &overflow.Capped{Strategy: s.options.Strategy.New(seat)}
+	info.Zone = of.Zone
+	c.capped = &overflow.Capped{Strategy: s.options.Strategy.New(info)}
 	c.pool = pick.NewPool(pick.Options{
 		Zone: of.Zone, Random: generator(seed, ofPool, number).Uint64, Strategy: c.capped,
-		Config: s.options.Strategy.Pool, Rotate: seat.Rotate, Parallel: 1,
+		Config: s.options.Strategy.Pool, Rotate: uint64(number), Parallel: 1,
 	})
 	early := rand.New(generator(seed, ofDiscovery, number)) //nolint:gosec // not for secrets.
 	c.late = 2*early.Float64() - 1
@@ -87,8 +87,8 @@ func (s *Simulation) newClient(a *Arrivals, seat strategy.Client) client {
 	return c
 }
 
-// introduce lets a client begin: it knows what there is, and waits for its first request.
-func (s *Simulation) introduce(i int) {
+// startClient lets a client begin: it knows what there is, and waits for its first request.
+func (s *Simulation) startClient(i int) {
 	s.learn(uint32(i), 0) //nolint:gosec // an index.
 	s.await(uint32(i))    //nolint:gosec // an index.
 }
@@ -100,8 +100,8 @@ func (s *Simulation) await(i uint32) {
 	}
 }
 
-// arise makes a request of the client, with everything that chance has to say about it, and sends it.
-func (s *Simulation) arise(i uint32) {
+// newRequest makes a request of the client, with everything that chance has to say about it, and sends it.
+func (s *Simulation) newRequest(i uint32) {
 	c := &s.clients[i]
 	c.arrivals.expect()
 	s.await(i)
@@ -149,7 +149,7 @@ func (s *Simulation) send(slot uint32) {
 	x.connects = s.now-c.used[x.server] > keptAlive
 	c.used[x.server] = s.now
 	x.stage = leaving
-	s.beWary(slot)
+	s.setTimeouts(slot)
 	s.travel(slot, evArrive)
 }
 
@@ -165,14 +165,14 @@ func (s *Simulation) serverOf(c *client, t *pick.Ticket) int32 {
 	return c.known[id] - 1
 }
 
-// beWary makes the client's patience end. That of a poll begins when its answer may come.
-func (s *Simulation) beWary(slot uint32) {
+// setTimeouts makes the client's patience end. That of a poll begins when its answer may come.
+func (s *Simulation) setTimeouts(slot uint32) {
 	x, r := &s.exchanges.all[slot], &s.sc.Request
 	attempt, total, single := r.Attempt, lineTimeout, lineAttempt
 	if x.form == poll {
 		attempt, total, single = attempt+x.hold, linePollTimeout, linePollAttempt
 	}
-	over := s.patience(x)
+	over := s.deadline(x)
 	e := event{order: uint64(evGiveUp), about: slot, tag: x.generation}
 	switch {
 	case r.Attempt > 0 && s.now+attempt < over:
@@ -188,7 +188,7 @@ func (s *Simulation) beWary(slot uint32) {
 func (s *Simulation) hear(slot uint32) {
 	x := &s.exchanges.all[slot]
 	switch {
-	case x.forsaken:
+	case x.abandoned:
 	case x.stage == broken:
 		x.ticket.Close(s.now, pick.LocalError)
 	case x.outcome != pick.Success:
@@ -211,7 +211,7 @@ func (s *Simulation) hear(slot uint32) {
 // reconnect goes to another endpoint at once when a connection was refused, as far as the strategy does that.
 func (s *Simulation) reconnect(slot uint32) bool {
 	x := &s.exchanges.all[slot]
-	if !x.refused || int(x.again) >= s.options.Strategy.Reconnects || s.now >= s.patience(x) {
+	if !x.refused || int(x.again) >= s.options.Strategy.Reconnects || s.now >= s.deadline(x) {
 		return false
 	}
 	x.again++
@@ -219,8 +219,8 @@ func (s *Simulation) reconnect(slot uint32) bool {
 	return true
 }
 
-// patience is when the client gives up.
-func (s *Simulation) patience(x *exchange) time.Duration {
+// deadline is when the client gives up.
+func (s *Simulation) deadline(x *exchange) time.Duration {
 	if x.form == poll {
 		return x.due + s.sc.Request.Timeout + x.hold
 	}
@@ -255,7 +255,7 @@ func (s *Simulation) endStream(slot uint32) {
 func (s *Simulation) giveUp(slot uint32) {
 	x := &s.exchanges.all[slot]
 	x.ticket.Close(s.now, pick.LocalError)
-	x.forsaken = true
+	x.abandoned = true
 	gone := x.stage == swallowed
 	s.failed(slot, pick.LocalError)
 	if gone {
@@ -278,7 +278,7 @@ func (s *Simulation) failed(slot uint32, o pick.Outcome) {
 		doubled := float64(uint64(1) << min(asked-1, most))
 		pause = time.Duration(float64(r.Backoff) * doubled * c.chance.ExpFloat64())
 	}
-	if s.now+pause >= s.patience(x) {
+	if s.now+pause >= s.deadline(x) {
 		s.end(slot, ending{})
 		return
 	}
@@ -319,11 +319,11 @@ func (s *Simulation) wake(i uint32) {
 		return
 	}
 	c.ticking = true
-	turn := (s.now - c.phase).Truncate(tick) + c.phase
-	for turn <= s.now {
-		turn += tick
+	next := (s.now - c.phase).Truncate(tick) + c.phase
+	for next <= s.now {
+		next += tick
 	}
-	s.agenda.add(turn, evTick, i, 0)
+	s.agenda.add(next, evTick, i, 0)
 }
 
 // traced tells whether the client is the traced one.
@@ -331,7 +331,7 @@ func (s *Simulation) traced(i uint32) bool {
 	return s.options.Trace != nil && s.options.Trace.Client == int(i)
 }
 
-// tick is the turn of a client's pool.
+// tick lets the pool of a client step.
 func (s *Simulation) tick(i uint32) {
 	c := &s.clients[i]
 	c.pool.Tick(s.now)

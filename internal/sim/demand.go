@@ -85,8 +85,8 @@ func hour(d *scenario.Day, zone topology.Zone, t time.Duration) float64 {
 	if d == nil {
 		return 1
 	}
-	turn := float64(t-d.Lag[zone]) / float64(d.Period)
-	return (d.High+d.Low)/2 - (d.High-d.Low)/2*math.Cos(2*math.Pi*turn)
+	phase := float64(t-d.Lag[zone]) / float64(d.Period)
+	return (d.High+d.Low)/2 - (d.High-d.Low)/2*math.Cos(2*math.Pi*phase)
 }
 
 // due tells when the zone's requests have added up to area; never: not in this run. cursor is where the caller's last

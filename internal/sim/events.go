@@ -17,11 +17,11 @@ const (
 	evStreamEnd             // exchange: a stream is over
 	evGiveUp                // exchange: the client's patience is over
 	evRetry                 // exchange: the pause before a retry is over
-	evTick                  // client: its pool's turn
+	evTick                  // client: its pool steps
 	evLearn                 // client, number of what it learns
 	evDrain                 // client, index of the step: it hears of a drain
 	evStep                  // index of the step
-	evFleet                 // tag: the appointment with the fleet
+	evFleet                 // tag: the fleetEvent with the fleet
 	evCheck                 // endpoint, number of its state: health checks have noticed
 	evSecond                // a second of the run is over
 )

@@ -52,7 +52,7 @@ type exchange struct {
 	generation uint32 // of the slot: differs between the exchanges that use it
 	server     int32
 	stage      stage
-	forsaken   bool // the client has given up
+	abandoned  bool // the client has given up
 	connects   bool // it opens a connection first
 	refused    bool // no endpoint took it
 	outcome    pick.Outcome

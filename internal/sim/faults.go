@@ -20,15 +20,15 @@ func (s *Simulation) play(number int) {
 		s.drain(number)
 	case scenario.Slow, scenario.Delay, scenario.Fail, scenario.Hang, scenario.Refuse, scenario.Heal:
 		for id := range s.servers {
-			if s.isMeant(&s.servers[id], &st.Where) {
-				s.befall(id, st)
+			if s.concerns(&s.servers[id], &st.Where) {
+				s.applyFault(id, st)
 			}
 		}
 	}
 }
 
-// isMeant tells whether the step is about this endpoint, which is there.
-func (s *Simulation) isMeant(v *server, w *scenario.Where) bool {
+// concerns tells whether the step is about this endpoint, which is there.
+func (s *Simulation) concerns(v *server, w *scenario.Where) bool {
 	if v.pod.Phase == fleet.Gone {
 		return false
 	}
@@ -47,8 +47,8 @@ func (s *Simulation) places(v *server) int {
 	return n
 }
 
-// befall lets a fault begin or end at an endpoint.
-func (s *Simulation) befall(id int, st *scenario.Step) {
+// applyFault lets a fault begin or end at an endpoint.
+func (s *Simulation) applyFault(id int, st *scenario.Step) {
 	v := &s.servers[id]
 	v.fault.Apply(st)
 	if st.Verb == scenario.Refuse {
@@ -70,16 +70,16 @@ func (s *Simulation) drain(number int) {
 	}
 }
 
-// appoint makes the next appointment with the fleet, in place of the one before.
-func (s *Simulation) appoint() {
-	s.appointment++
+// scheduleFleet makes the event of the fleet's next step, in place of the one before.
+func (s *Simulation) scheduleFleet() {
+	s.fleetEvent++
 	if at := s.cluster.Next(); at <= s.sc.Length {
-		s.agenda.add(max(at, s.now), evFleet, 0, s.appointment)
+		s.agenda.add(max(at, s.now), evFleet, 0, s.fleetEvent)
 	}
 }
 
-// meet lets the fleet step.
-func (s *Simulation) meet() {
+// stepFleet lets the fleet step.
+func (s *Simulation) stepFleet() {
 	elapsed := (s.now - s.stepped).Seconds()
 	s.cluster.Step(s.now, func(id int) float64 {
 		if id >= len(s.servers) || elapsed <= 0 {
@@ -100,10 +100,10 @@ func (s *Simulation) meet() {
 // follow takes over what has changed in the fleet.
 func (s *Simulation) follow() {
 	s.sync()
-	if s.survey() {
+	if s.observe() {
 		s.announce()
 	}
-	s.appoint()
+	s.scheduleFleet()
 }
 
 // sync makes the servers those of the fleet's pods.
@@ -167,8 +167,8 @@ func (s *Simulation) inherit(id int) {
 			break
 		}
 		if st.Where.IsWhole() && st.Verb != scenario.Rate && st.Verb != scenario.Drain &&
-			s.isMeant(&s.servers[id], &st.Where) {
-			s.befall(id, st)
+			s.concerns(&s.servers[id], &st.Where) {
+			s.applyFault(id, st)
 		}
 	}
 }

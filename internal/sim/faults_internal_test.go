@@ -10,7 +10,7 @@ import (
 
 func TestAPodThatWaitedForANodeHasTheFaultsOfItsZone(t *testing.T) {
 	sc, err := scenario.Parse("waiting", []byte(`Pods wait for nodes
--- world --
+-- cluster --
 nodes a:4x1 b:4x1
 service web
 endpoints a:2 b:2

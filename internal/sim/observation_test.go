@@ -14,12 +14,12 @@ import (
 // watched is a short scenario of two zones, in which the first one's traffic grows.
 func watched(t *testing.T) *scenario.Scenario {
 	t.Helper()
-	world, err := topology.ParseSnapshot("nodes r/a:4x1 r/b:4x1\nservice shop/web\nendpoints a:2 b:2\n")
+	snapshot, err := topology.ParseSnapshot("nodes r/a:4x1 r/b:4x1\nservice shop/web\nendpoints a:2 b:2\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &scenario.Scenario{
-		Name: "watched", World: world,
+		Name: "watched", Snapshot: snapshot,
 		Clients: []scenario.Clients{
 			{Zone: "a", Count: 2, Rate: 40, Shares: []float64{0.75, 0.25}}, {Zone: "b", Count: 3, Rate: 30},
 		},

@@ -99,8 +99,8 @@ func TestACapOnTheSkewMovesWhatZonesWouldCopeWith(t *testing.T) {
 		want float64
 	}{{0, 1}, {2, 1}, {1.2, 0.8}} {
 		sc := story(t, "skew")
-		for i := range sc.World.Services {
-			sc.World.Services[i].Demand = []topology.ZoneDemand{{Zone: "a", Share: 2}, {Zone: "b", Share: 1}, {Zone: "c", Share: 1}}
+		for i := range sc.Snapshot.Services {
+			sc.Snapshot.Services[i].Demand = []topology.ZoneDemand{{Zone: "a", Share: 2}, {Zone: "b", Share: 1}, {Zone: "c", Share: 1}}
 		}
 		for i := range sc.Clients {
 			sc.Clients[i].Rate = 20

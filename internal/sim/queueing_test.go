@@ -16,13 +16,13 @@ func station(tb testing.TB, workers int, load float64, d scenario.Distribution) 
 	const long = time.Hour // nobody is impatient
 	rate := load * float64(workers) / d.Mean.Seconds()
 	return &scenario.Scenario{
-		Name:    "station",
-		World:   world(tb, "nodes a:4; service web; endpoints a:1"),
-		Clients: []scenario.Clients{{Zone: "a", Count: 1, Rate: rate}},
-		Server:  scenario.Server{Workers: workers, Queue: 1 << 30, Service: d},
-		Request: scenario.Request{Timeout: time.Minute},
-		Length:  sim.Warmup + time.Duration(needed(load)/rate*float64(time.Second)),
-		Stress:  scenario.Window{From: long, To: long},
+		Name:     "station",
+		Snapshot: snapshot(tb, "nodes a:4; service web; endpoints a:1"),
+		Clients:  []scenario.Clients{{Zone: "a", Count: 1, Rate: rate}},
+		Server:   scenario.Server{Workers: workers, Queue: 1 << 30, Service: d},
+		Request:  scenario.Request{Timeout: time.Minute},
+		Length:   sim.Warmup + time.Duration(needed(load)/rate*float64(time.Second)),
+		Stress:   scenario.Window{From: long, To: long},
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *Simulation) arrive(i uint32) {
 		s.reply(i, pick.ServerError)
 		return
 	}
-	if x.forsaken {
+	if x.abandoned {
 		s.exchanges.remove(i)
 		return
 	}
@@ -130,8 +130,8 @@ func (s *Simulation) arrive(i uint32) {
 	}
 }
 
-// ripen answers a poll that has waited for long enough.
-func (s *Simulation) ripen(i uint32) {
+// endPoll answers a poll that has waited for long enough.
+func (s *Simulation) endPoll(i uint32) {
 	if v := &s.servers[s.exchanges.all[i].server]; v.lost || v.fault.Hang {
 		s.swallow(i)
 		return
@@ -143,7 +143,7 @@ func (s *Simulation) ripen(i uint32) {
 func (s *Simulation) swallow(i uint32) {
 	x := &s.exchanges.all[i]
 	x.stage = swallowed
-	if x.forsaken {
+	if x.abandoned {
 		s.exchanges.remove(i)
 	}
 }
@@ -170,7 +170,7 @@ func (s *Simulation) served(i uint32) {
 	}
 	for v.queue.length() > 0 {
 		next := v.queue.pop()
-		if !s.exchanges.all[next].forsaken {
+		if !s.exchanges.all[next].abandoned {
 			s.serve(next)
 			return
 		}
@@ -183,7 +183,7 @@ func (s *Simulation) served(i uint32) {
 // reply sends the outcome back, if a client waits for it.
 func (s *Simulation) reply(i uint32, o pick.Outcome) {
 	x := &s.exchanges.all[i]
-	if x.forsaken {
+	if x.abandoned {
 		s.exchanges.remove(i)
 		return
 	}

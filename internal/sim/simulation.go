@@ -48,21 +48,21 @@ type Simulation struct {
 	events  int64
 	digest  digest
 
-	zones     []home // those of the scenario's clients, in its order
+	zones     []clientZone // those of the scenario's clients, in its order
 	clients   []client
 	exchanges exchanges
 	underWay  int // requests that are not over
 	network   network
 
-	cluster     *fleet.Fleet
-	appointment uint32 // number of the last one with the fleet
-	stepped     time.Duration
-	servers     []server
-	byAddr      map[netip.Addr]int32
-	port        portRule
-	knowledge   knowledge
-	recorder    *recorder
-	result      *Result
+	cluster    *fleet.Fleet
+	fleetEvent uint32 // number of the last event of the fleet
+	stepped    time.Duration
+	servers    []server
+	byAddr     map[netip.Addr]int32
+	port       portRule
+	discovery  discovery
+	recorder   *recorder
+	result     *Result
 }
 
 // Run plays a scenario from its beginning to its end.
@@ -95,11 +95,11 @@ func New(o Options) (*Simulation, error) {
 	}
 	s.cluster = fleet.New(sc)
 	s.port = portOf(sc)
-	s.settle()
+	s.populate()
 	s.sync()
-	s.survey()
+	s.observe()
 	for i := range s.clients {
-		s.introduce(i)
+		s.startClient(i)
 	}
 	s.begin()
 	return s, nil
@@ -118,11 +118,11 @@ func pace(sc *scenario.Scenario) float64 {
 // playable refuses what would make the loop run for ever or divide by nothing.
 func playable(sc *scenario.Scenario) error {
 	switch {
-	case len(sc.World.Services) != 1:
-		return fmt.Errorf("the world has %d services: want one", len(sc.World.Services))
-	case len(sc.World.Services[0].Ports) == 0:
+	case len(sc.Snapshot.Services) != 1:
+		return fmt.Errorf("it has %d services: want one", len(sc.Snapshot.Services))
+	case len(sc.Snapshot.Services[0].Ports) == 0:
 		return errors.New("the service has no port")
-	case len(sc.World.Services[0].Families()) == 0:
+	case len(sc.Snapshot.Services[0].Families()) == 0:
 		return errors.New("the service has neither endpoints nor cluster IPs")
 	case sc.Length <= 0:
 		return fmt.Errorf("it is %v long: want more than nothing", sc.Length)
@@ -152,7 +152,7 @@ func (s *Simulation) begin() {
 	for at := time.Second; at <= s.sc.Length; at += time.Second {
 		s.agenda.add(at, evSecond, 0, 0)
 	}
-	s.appoint()
+	s.scheduleFleet()
 }
 
 // Now is the time of the run.
@@ -181,7 +181,7 @@ func (s *Simulation) handle(e *event) {
 	s.digest.add(uint64(e.at), uint64(k)<<32|uint64(e.about)) //nolint:gosec // times are not negative.
 	switch k {
 	case evSend:
-		s.arise(e.about)
+		s.newRequest(e.about)
 	case evTick:
 		s.tick(e.about)
 	case evLearn:
@@ -193,20 +193,20 @@ func (s *Simulation) handle(e *event) {
 	case evStep:
 		s.play(int(e.about))
 	case evFleet:
-		if e.tag == s.appointment {
-			s.meet()
+		if e.tag == s.fleetEvent {
+			s.stepFleet()
 		}
 	case evCheck:
 		s.check(int(e.about), e.tag)
 	case evSecond:
 		s.second()
 	default:
-		s.proceed(k, e)
+		s.handleExchange(k, e)
 	}
 }
 
-// proceed lets something happen to an exchange, if it is still the one that the event is about.
-func (s *Simulation) proceed(k kind, e *event) {
+// handleExchange lets something happen to an exchange, if it is still the one that the event is about.
+func (s *Simulation) handleExchange(k kind, e *event) {
 	if s.exchanges.all[e.about].generation != e.tag {
 		return
 	}
@@ -216,7 +216,7 @@ func (s *Simulation) proceed(k kind, e *event) {
 	case evServed:
 		s.served(e.about)
 	case evHeld:
-		s.ripen(e.about)
+		s.endPoll(e.about)
 	case evHear:
 		s.hear(e.about)
 	case evStreamEnd:

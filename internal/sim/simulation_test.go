@@ -14,8 +14,8 @@ import (
 	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
-// world reads a snapshot.
-func world(tb testing.TB, text string) topology.Snapshot {
+// snapshot reads a snapshot.
+func snapshot(tb testing.TB, text string) topology.Snapshot {
 	tb.Helper()
 	s, err := topology.ParseSnapshot(text)
 	if err != nil {
@@ -28,8 +28,8 @@ func world(tb testing.TB, text string) topology.Snapshot {
 func usual(tb testing.TB) *scenario.Scenario {
 	tb.Helper()
 	sc := &scenario.Scenario{
-		Name:  "usual",
-		World: world(tb, "nodes a:4x2 b:4x2 c:4x2; service web; endpoints a:6 b:6 c:6"),
+		Name:     "usual",
+		Snapshot: snapshot(tb, "nodes a:4x2 b:4x2 c:4x2; service web; endpoints a:6 b:6 c:6"),
 		Server: scenario.Server{
 			Workers: 4, Queue: 250,
 			Service: scenario.Distribution{Kind: scenario.Lognormal, Mean: 20 * time.Millisecond, CV: 1},

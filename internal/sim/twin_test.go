@@ -76,7 +76,7 @@ type twinPeer struct {
 func playTwin(t *testing.T, sc *scenario.Scenario, seed uint64) *twin {
 	t.Helper()
 	w := &twin{sc: sc, random: rand.New(rand.NewPCG(seed, 0)), factors: make(map[topology.Zone]float64)}
-	for _, e := range sc.World.Services[0].Endpoints {
+	for _, e := range sc.Snapshot.Services[0].Endpoints {
 		w.pods = append(w.pods, &twinPod{zone: e.Zone, slow: 1})
 	}
 	for _, zone := range sc.Clients {
@@ -92,7 +92,7 @@ func playTwin(t *testing.T, sc *scenario.Scenario, seed uint64) *twin {
 		}
 	}
 	for _, st := range sc.Steps {
-		w.in(st.At, func() { w.befall(t, st) })
+		w.in(st.At, func() { w.applyFault(t, st) })
 	}
 	for len(w.agenda) > 0 {
 		h := heap.Pop(&w.agenda).(happening)
@@ -106,7 +106,7 @@ func playTwin(t *testing.T, sc *scenario.Scenario, seed uint64) *twin {
 
 func (w *twin) in(d time.Duration, do func()) { heap.Push(&w.agenda, happening{w.now + d, do}) }
 
-func (w *twin) befall(t *testing.T, st scenario.Step) {
+func (w *twin) applyFault(t *testing.T, st scenario.Step) {
 	t.Helper()
 	for zone := range w.factors {
 		if st.Verb == scenario.Rate && (st.Where.Zone == zone || st.Where.Zone == "") {

@@ -29,7 +29,7 @@ func (r telling) Result() *sim.Result {
 		figures.Success = 0.75
 	}
 	figures.P99 += time.Duration(r.job.Seed) * time.Millisecond //nolint:gosec // small.
-	return &sim.Result{Window: figures, PeakLoad: float64(len(r.job.Scenario.World.Services[0].Endpoints))}
+	return &sim.Result{Window: figures, PeakLoad: float64(len(r.job.Scenario.Snapshot.Services[0].Endpoints))}
 }
 
 func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
@@ -37,7 +37,7 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	today, err := simulate.Today(base.World.Services[0].Mode)
+	today, err := simulate.Today(base.Snapshot.Services[0].Mode)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,19 +47,19 @@ const (
 // The endpoints are the ready ones of the service's first address family. Rates that are not given by zone are divided as
 // plans divide them: as the service says, else by the CPU of the nodes.
 func Build(s *topology.Snapshot, svc *topology.Service, g Given) (*scenario.Scenario, error) {
-	world, err := worldOf(s, svc)
+	snapshot, err := serviceOnly(s, svc)
 	if err != nil {
 		return nil, err
 	}
-	clients, err := g.clients(&world)
+	clients, err := g.clients(&snapshot)
 	if err != nil {
 		return nil, err
 	}
 	sc := &scenario.Scenario{
-		Name:    svc.Namespace + "-" + svc.Name,
-		Title:   fmt.Sprintf("%s as it is", svc.ServiceName),
-		World:   world,
-		Clients: clients,
+		Name:     svc.Namespace + "-" + svc.Name,
+		Title:    fmt.Sprintf("%s as it is", svc.ServiceName),
+		Snapshot: snapshot,
+		Clients:  clients,
 		Network: scenario.Network{
 			SameZone: 300 * time.Microsecond, CrossZone: 1200 * time.Microsecond, CrossCluster: 5 * time.Millisecond, Jitter: 0.1,
 		},
@@ -80,8 +80,8 @@ func Build(s *topology.Snapshot, svc *topology.Service, g Given) (*scenario.Scen
 // patience is how many mean service times a client waits, if that is more than a second.
 const patience = 20
 
-// worldOf gives a snapshot with nothing but the service, and of it what takes requests.
-func worldOf(s *topology.Snapshot, svc *topology.Service) (topology.Snapshot, error) {
+// serviceOnly gives a snapshot with nothing but the service, and of it what takes requests.
+func serviceOnly(s *topology.Snapshot, svc *topology.Service) (topology.Snapshot, error) {
 	only := *svc
 	families := svc.Families()
 	if len(families) == 0 {
@@ -104,16 +104,16 @@ func worldOf(s *topology.Snapshot, svc *topology.Service) (topology.Snapshot, er
 }
 
 // clients divides the rate over the zones.
-func (g *Given) clients(world *topology.Snapshot) ([]scenario.Clients, error) {
+func (g *Given) clients(snapshot *topology.Snapshot) ([]scenario.Clients, error) {
 	rates := g.Rates.Zones
 	if len(rates) == 0 {
-		rates = divide(world, g.Rates.Total)
+		rates = divide(snapshot, g.Rates.Total)
 	}
 	count := g.Clients
 	if count == 0 {
 		count = DefaultClients
 	}
-	known := world.Zones()
+	known := snapshot.Zones()
 	var clients []scenario.Clients
 	for _, r := range rates {
 		if !slices.Contains(known, r.Zone) {
@@ -137,9 +137,9 @@ func unknownZone(zone topology.Zone, known []topology.Zone) error {
 }
 
 // divide splits a rate as the plan expects it; zones without traffic are left out.
-func divide(world *topology.Snapshot, total float64) []ZoneRate {
-	svc := world.Services[0]
-	p := plan.Compute(plan.InputOf(world, plan.SurveyNodes(world.Nodes), svc, svc.Endpoints[0].Family()))
+func divide(snapshot *topology.Snapshot, total float64) []ZoneRate {
+	svc := snapshot.Services[0]
+	p := plan.Compute(plan.InputOf(snapshot, plan.SurveyNodes(snapshot.Nodes), svc, svc.Endpoints[0].Family()))
 	sum := 0.0
 	for _, z := range p.Zones {
 		sum += float64(z.Demand)
@@ -168,7 +168,7 @@ func (g *Given) server(sc *scenario.Scenario) (scenario.Server, error) {
 	}
 	perEndpoint := 0.0 // requests per second
 	for _, c := range sc.Clients {
-		perEndpoint += c.Rate / float64(len(sc.World.Services[0].Endpoints))
+		perEndpoint += c.Rate / float64(len(sc.Snapshot.Services[0].Endpoints))
 	}
 	mean, workers := g.ServiceTime, g.Workers
 	switch {
@@ -224,6 +224,6 @@ func Utilisation(sc *scenario.Scenario) float64 {
 	for _, c := range sc.Clients {
 		rate += c.Rate
 	}
-	slots := len(sc.World.Services[0].Endpoints) * sc.Server.Workers
+	slots := len(sc.Snapshot.Services[0].Endpoints) * sc.Server.Workers
 	return rate * sc.Server.Service.Mean.Seconds() / float64(slots)
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/weir-lb/weir/internal/simulate"
 )
 
-// built makes a scenario of the first service of a world in text form.
-func built(t *testing.T, world string, g simulate.Given) (*scenario.Scenario, error) {
+// built makes a scenario of the first service of a snapshot in text form.
+func built(t *testing.T, snapshot string, g simulate.Given) (*scenario.Scenario, error) {
 	t.Helper()
-	s, err := topology.ParseSnapshot(world)
+	s, err := topology.ParseSnapshot(snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,15 +45,15 @@ func clients(sc *scenario.Scenario) map[topology.Zone]float64 {
 
 func TestTheRateIsDividedAsThePlanExpectsIt(t *testing.T) {
 	for name, c := range map[string]struct {
-		world, rate string
-		want        map[topology.Zone]float64
+		snapshot, rate string
+		want           map[topology.Zone]float64
 	}{
 		"by CPU":        {shop, "2000", map[topology.Zone]float64{"a": 500, "b": 1000, "c": 500}},
 		"as it is told": {strings.Replace(shop, "mode=Auto", "demand=a:0.7,c:0.3", 1), "1000", map[topology.Zone]float64{"a": 700, "c": 300}},
 		"by zone":       {shop, "c:400,a:1200", map[topology.Zone]float64{"a": 1200, "c": 400}},
 		"without nodes": {"service web; endpoints a:3 b:1", "400", map[topology.Zone]float64{"a": 300, "b": 100}},
 	} {
-		sc, err := built(t, c.world, simulate.Given{Rates: rates(t, c.rate)})
+		sc, err := built(t, c.snapshot, simulate.Given{Rates: rates(t, c.rate)})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -69,7 +69,7 @@ func TestOnlyReadyEndpointsOfOneFamilyAreSimulated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := topology.FormatEndpoints(sc.World.Services[0].Endpoints); got != "a:2" {
+	if got := topology.FormatEndpoints(sc.Snapshot.Services[0].Endpoints); got != "a:2" {
 		t.Errorf("endpoints %s, want a:2", got)
 	}
 	if sc.Stress.To > sc.Length || sc.Stress.From <= 10*time.Second || len(sc.Steps) != 0 {
@@ -78,7 +78,7 @@ func TestOnlyReadyEndpointsOfOneFamilyAreSimulated(t *testing.T) {
 }
 
 func TestTwoOfServiceTimeWorkersAndUtilisationMakeTheThird(t *testing.T) {
-	const world = "nodes a:4; service web; endpoints a:4" // 100 requests/s each
+	const snapshot = "nodes a:4; service web; endpoints a:4" // 100 requests/s each
 	for name, c := range map[string]struct {
 		given   simulate.Given
 		workers int
@@ -95,7 +95,7 @@ func TestTwoOfServiceTimeWorkersAndUtilisationMakeTheThird(t *testing.T) {
 		"more capacity than one can do": {simulate.Given{ServiceTime: time.Millisecond, Utilisation: 0.9}, 1, time.Millisecond, 0.1},
 	} {
 		c.given.Rates = rates(t, "400")
-		sc, err := built(t, world, c.given)
+		sc, err := built(t, snapshot, c.given)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -109,9 +109,9 @@ func TestTwoOfServiceTimeWorkersAndUtilisationMakeTheThird(t *testing.T) {
 
 func TestAServiceThatCannotBeSimulatedIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		world string
-		given simulate.Given
-		want  string
+		snapshot string
+		given    simulate.Given
+		want     string
 	}{
 		"no endpoint":       {"nodes a:4; service web; endpoints a:1!", simulate.Given{Rates: simulate.Rates{Total: 1}}, "no ready IPv4 endpoint"},
 		"none at all":       {"nodes a:4; service web", simulate.Given{Rates: simulate.Rates{Total: 1}}, "service default/web has no endpoints"},
@@ -128,7 +128,7 @@ func TestAServiceThatCannotBeSimulatedIsRefused(t *testing.T) {
 		"longer than time":  {shop, simulate.Given{Rates: simulate.Rates{Total: 1e-300}, Workers: 1, Utilisation: 0.5}, "1 worker of an endpoint with"},
 		"slow from so busy": {shop, simulate.Given{Rates: simulate.Rates{Total: 0.001}, Workers: 100, Utilisation: 1}, "want at most"},
 	} {
-		if _, err := built(t, c.world, c.given); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := built(t, c.snapshot, c.given); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
 		}
 	}

@@ -24,7 +24,7 @@ func (q *Question) apply(base *scenario.Scenario) *scenario.Scenario {
 	sc := *base
 	sc.Name, sc.Title = base.Name+"-"+q.Name, q.Title
 	if q.Mode != topology.ModeUnset {
-		svc := *base.World.Services[0]
+		svc := *base.Snapshot.Services[0]
 		svc.Mode = q.Mode
 		setService(&sc, &svc)
 	}
@@ -107,8 +107,8 @@ func AskReplicas(base *scenario.Scenario, zone topology.Zone, count int) (Questi
 	if count < 0 || count > maxReplicas || count == 0 && zone == "" {
 		return Question{}, fmt.Errorf("%d replicas: want 1 to %d", count, maxReplicas)
 	}
-	if zone != "" && !slices.Contains(base.World.Zones(), zone) {
-		return Question{}, unknownZone(zone, base.World.Zones())
+	if zone != "" && !slices.Contains(base.Snapshot.Zones(), zone) {
+		return Question{}, unknownZone(zone, base.Snapshot.Zones())
 	}
 	svc, err := scaled(base, zone, count)
 	if err != nil {

@@ -31,11 +31,11 @@ func TestReplicasGoWhereTheyAreFewestAndLeaveWhereTheyAreMost(t *testing.T) {
 			t.Errorf("%d replicas in %q: %v", c.count, c.zone, err)
 			continue
 		}
-		if got := zonesOf(simulate.Apply(&q, base).World.Services[0].Endpoints); got != c.want {
+		if got := zonesOf(simulate.Apply(&q, base).Snapshot.Services[0].Endpoints); got != c.want {
 			t.Errorf("%d replicas in %q: %s, want %s", c.count, c.zone, got, c.want)
 		}
 	}
-	if got := zonesOf(base.World.Services[0].Endpoints); got != "a:3 b:2 c:1" {
+	if got := zonesOf(base.Snapshot.Services[0].Endpoints); got != "a:3 b:2 c:1" {
 		t.Errorf("asking changed the service: %s", got)
 	}
 }
@@ -113,7 +113,7 @@ func TestTheUsualQuestionsAreModesLossTrafficAndReplicas(t *testing.T) {
 	if strings.Join(got, " ") != want {
 		t.Errorf("asked %s\nwant  %s", strings.Join(got, " "), want)
 	}
-	if len(base.Steps) != 0 || base.World.Services[0].Mode != topology.ModeAuto {
+	if len(base.Steps) != 0 || base.Snapshot.Services[0].Mode != topology.ModeAuto {
 		t.Error("asking changed the scenario")
 	}
 }

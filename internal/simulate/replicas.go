@@ -11,16 +11,16 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// setService gives a scenario's world another service; the old world stays as it is.
+// setService gives a scenario another service; the old snapshot stays as it is.
 func setService(sc *scenario.Scenario, svc *topology.Service) {
-	w := sc.World
-	sc.World = topology.NewSnapshot(slices.Clone(w.Nodes), []*topology.Service{svc}, w.Costs)
+	w := sc.Snapshot
+	sc.Snapshot = topology.NewSnapshot(slices.Clone(w.Nodes), []*topology.Service{svc}, w.Costs)
 }
 
 // perZone counts a scenario's endpoints.
 func perZone(sc *scenario.Scenario) map[topology.Zone]int {
 	count := make(map[topology.Zone]int)
-	for _, e := range sc.World.Services[0].Endpoints {
+	for _, e := range sc.Snapshot.Services[0].Endpoints {
 		count[e.Zone]++
 	}
 	return count
@@ -28,7 +28,7 @@ func perZone(sc *scenario.Scenario) map[topology.Zone]int {
 
 // scaled gives the service with count endpoints, in the zone or altogether.
 func scaled(sc *scenario.Scenario, zone topology.Zone, count int) (*topology.Service, error) {
-	svc := *sc.World.Services[0]
+	svc := *sc.Snapshot.Services[0]
 	s := newScaling(sc)
 	if zone == "" {
 		for len(s.endpoints) > count {
@@ -63,17 +63,17 @@ type scaling struct {
 
 func newScaling(sc *scenario.Scenario) *scaling {
 	s := &scaling{
-		endpoints: slices.Clone(sc.World.Services[0].Endpoints), count: perZone(sc), nodes: make(map[topology.Zone][]string),
+		endpoints: slices.Clone(sc.Snapshot.Services[0].Endpoints), count: perZone(sc), nodes: make(map[topology.Zone][]string),
 	}
 	zones := make(map[topology.Zone]bool)
 	for zone := range s.count {
 		zones[zone] = true
 	}
-	for _, z := range plan.SurveyNodes(sc.World.Nodes).Zones {
+	for _, z := range plan.SurveyNodes(sc.Snapshot.Nodes).Zones {
 		zones[z.Zone] = true
 	}
 	s.zones = slices.Sorted(maps.Keys(zones))
-	for _, n := range sc.World.Nodes {
+	for _, n := range sc.Snapshot.Nodes {
 		if n.Ready && !n.ControlPlane {
 			s.nodes[n.Zone] = append(s.nodes[n.Zone], n.Name)
 		}

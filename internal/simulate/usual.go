@@ -8,7 +8,7 @@ import (
 // UsualQuestions are what operators ask of any service: another mode, the loss of the zone with the most endpoints, twice
 // the traffic of each zone, one endpoint more and one less.
 func UsualQuestions(base *scenario.Scenario) ([]Question, error) {
-	svc := base.World.Services[0]
+	svc := base.Snapshot.Services[0]
 	var all []Question
 	for _, mode := range []topology.Mode{
 		topology.ModeDisabled, topology.ModeAuto, topology.ModePreferSameZone, topology.ModeBalanced,

@@ -117,9 +117,9 @@ func TestExplainGoldensAreTrue(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			s := read(t, name)
-			survey := plan.SurveyNodes(s.World.Nodes)
+			survey := plan.SurveyNodes(s.Snapshot.Nodes)
 			var got bytes.Buffer
-			err := explain.Print(&got, explain.Explain(&s.World, &survey, s.Service(), explain.Options{}), explain.Style{})
+			err := explain.Print(&got, explain.Explain(&s.Snapshot, &survey, s.Service(), explain.Options{}), explain.Style{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,11 +175,11 @@ func TestEveryModePlansEveryScenario(t *testing.T) {
 	const tolerance = 1e-9
 	for _, name := range scenarios.Names() {
 		s := read(t, name)
-		survey := plan.SurveyNodes(s.World.Nodes)
+		survey := plan.SurveyNodes(s.Snapshot.Nodes)
 		for _, mode := range topology.Modes() {
 			svc := *s.Service()
 			svc.Mode = mode
-			p := plan.Compute(plan.InputOf(&s.World, survey, &svc, svc.Endpoints[0].Family()))
+			p := plan.Compute(plan.InputOf(&s.Snapshot, survey, &svc, svc.Endpoints[0].Family()))
 			if len(p.Endpoints) != len(svc.Endpoints) {
 				t.Errorf("%s, %s: %d of %d endpoints are planned", name, mode, len(p.Endpoints), len(svc.Endpoints))
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// addresses hands out addresses that were never in use: by family, upwards from the world's highest.
+// addresses hands out addresses that were never in use: by family, upwards from the scenario's highest.
 type addresses struct {
 	last  map[topology.Family]netip.Addr
 	taken map[netip.Addr]bool
@@ -30,7 +30,7 @@ func newAddresses(endpoints []topology.Endpoint) addresses {
 	return a
 }
 
-// firstAddr is below the addresses that are given to pods where the world has none, and where the highest is used up.
+// firstAddr is below the addresses that are given to pods where the scenario has none, and where the highest is used up.
 func firstAddr(family topology.Family) netip.Addr {
 	if family == topology.IPv6 {
 		return netip.AddrFrom16([16]byte{0: 0xfd})

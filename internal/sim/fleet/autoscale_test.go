@@ -9,10 +9,10 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// autoscaled is a world with an autoscaler that looks every 15 s at the last 15 s, and scales down at once.
-func autoscaled(t *testing.T, world string) *scenario.Scenario {
+// autoscaled is a cluster with an autoscaler that looks every 15 s at the last 15 s, and scales down at once.
+func autoscaled(t *testing.T, cluster string) *scenario.Scenario {
 	t.Helper()
-	sc := story(t, world)
+	sc := story(t, cluster)
 	sc.Autoscale = &scenario.Autoscale{Min: 1, Max: 1000, Target: 0.5, Every: 15 * s, Tolerance: 0.1, Window: 15 * s}
 	return sc
 }
@@ -207,7 +207,7 @@ func TestPodsOfALostZoneDampScaling(t *testing.T) {
 }
 
 func TestPodsAreSpreadOverZones(t *testing.T) {
-	for _, c := range []struct{ name, world, want string }{
+	for _, c := range []struct{ name, cluster, want string }{
 		{"up: the emptiest zone first, then by name", "service web; endpoints a:3 b:1 c:2", `
 			0s a3 b1 c2
 			15s a3+1 b1+3 c2+2
@@ -222,7 +222,7 @@ func TestPodsAreSpreadOverZones(t *testing.T) {
 			25s a8 b0`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc := autoscaled(t, c.world)
+			sc := autoscaled(t, c.cluster)
 			sc.Length = 29 * s
 			check(t, c.want, play(t, sc, func(time.Duration, int) float64 { return 1 }))
 		})

@@ -20,7 +20,7 @@ type Phase uint8
 
 // The phases.
 const (
-	Pending     Phase = iota // no node has room for it, or it is starting, or the world has it as not ready
+	Pending     Phase = iota // no node has room for it, or it is starting, or the scenario has it as not ready
 	Ready                    // serves, and the API says so; both unless Fleet.Lost
 	Terminating              // serves what it has and what still comes, and the API says that it goes
 	Gone                     // refuses
@@ -36,7 +36,7 @@ type Pod struct {
 	Place   int // its number in its zone, from 1: what scenario.Where counts by; a pod that replaces another takes its place
 	Phase   Phase
 	Since   time.Duration // when the phase began
-	ReadyAt time.Duration // when it became ready; meaningful from then on. Pods of the world are ready, and warm, from the start
+	ReadyAt time.Duration // when it became ready; meaningful from then on. Pods of the scenario are ready, and warm, from the start
 	Cold    bool          // it started during the run: it is slow at first
 }
 
@@ -48,15 +48,15 @@ const none = -1
 
 // Fleet is all pods and nodes of a run. One goroutine at a time.
 type Fleet struct {
-	sc    *scenario.Scenario
-	world *topology.Service
+	sc      *scenario.Scenario
+	service *topology.Service
 
 	now    time.Duration
 	next   time.Duration // when something happens by itself
 	pods   []Pod
 	hidden []state // of pods, by id
 	zones  []zone  // those that pods may be in, sorted
-	nodes  []node  // the world's in its order, then in order of request
+	nodes  []node  // the scenario's in its order, then in order of request
 
 	waiting  []int // pods that no node has room for, oldest first
 	rollouts []rollout
@@ -70,8 +70,8 @@ type Fleet struct {
 
 // state is what a Pod does not tell.
 type state struct {
-	endpoint topology.Endpoint // as the API has it at first; address, zone, node and conditions are set anew with each snapshot
-	asWorld  bool              // nothing has happened to it: the conditions are the world's
+	endpoint  topology.Endpoint // as the API has it at first; address, zone, node and conditions are set anew with each snapshot
+	isInitial bool              // nothing has happened to it: the conditions are the scenario's
 
 	isScheduled bool          // it has a node, or needs none
 	isPinned    bool          // only its zone will do
@@ -83,16 +83,16 @@ type state struct {
 	usage       usage
 }
 
-// New makes the fleet of sc's world at time zero. Nothing about it is random.
+// New makes the fleet of sc's cluster at time zero. Nothing about it is random.
 func New(sc *scenario.Scenario) *Fleet {
-	f := &Fleet{sc: sc, world: sc.World.Services[0], isStale: true}
-	f.addrs = newAddresses(f.world.Endpoints)
-	f.zones = zonesOf(&sc.World)
-	f.nodes = nodesOf(&sc.World)
-	for i := range f.world.Endpoints {
-		f.adopt(&f.world.Endpoints[i])
+	f := &Fleet{sc: sc, service: sc.Snapshot.Services[0], isStale: true}
+	f.addrs = newAddresses(f.service.Endpoints)
+	f.zones = zonesOf(&sc.Snapshot)
+	f.nodes = nodesOf(&sc.Snapshot)
+	for i := range f.service.Endpoints {
+		f.adopt(&f.service.Endpoints[i])
 	}
-	f.settleWorld()
+	f.placeInitial()
 	f.scaler = newScaler(sc.Autoscale)
 	f.next = f.due()
 	return f

@@ -16,8 +16,8 @@ import (
 
 const s = time.Second
 
-// world is three zones with a pod each unless a test has its own.
-const world = "nodes a:4 b:4 c:4; service web; endpoints a:1 b:1 c:1"
+// cluster is three zones with a pod each unless a test has its own.
+const cluster = "nodes a:4 b:4 c:4; service web; endpoints a:1 b:1 c:1"
 
 func parse(t *testing.T, text string) topology.Snapshot {
 	t.Helper()
@@ -29,9 +29,9 @@ func parse(t *testing.T, text string) topology.Snapshot {
 }
 
 // story is a small scenario: pods start in 10 s and drain in 5 s.
-func story(t *testing.T, world string) *scenario.Scenario {
+func story(t *testing.T, cluster string) *scenario.Scenario {
 	t.Helper()
-	return &scenario.Scenario{World: parse(t, world), Server: scenario.Server{Start: 10 * s, Drain: 5 * s}}
+	return &scenario.Scenario{Snapshot: parse(t, cluster), Server: scenario.Server{Start: 10 * s, Drain: 5 * s}}
 }
 
 // play runs a fleet event by event and writes a line whenever pods, nodes or the API changed, each line only once.
@@ -74,7 +74,7 @@ func play(t *testing.T, sc *scenario.Scenario, busy func(now time.Duration, id i
 func idle(time.Duration, int) float64 { return 0 }
 
 // line writes how many pods each zone has: ready, +starting, -terminating, !lost; waiting pods without a zone are ?; and
-// the nodes that the API has, if there are more or fewer than in the world or some are not ready.
+// the nodes that the API has, if there are more or fewer than in the scenario or some are not ready.
 func line(f *fleet.Fleet) string {
 	type count struct{ ready, starting, terminating, lost int }
 	var zones []topology.Zone
@@ -134,7 +134,7 @@ func check(t *testing.T, want, got string) {
 	}
 }
 
-func TestTheWorldsPodsAreThereFromTheStart(t *testing.T) {
+func TestTheFirstPodsAreThereFromTheStart(t *testing.T) {
 	sc := story(t, "service web; endpoints a:2 b:1! b:1~ a:1 a:1{cluster=west} 10.9.9.9=b:1?")
 	f := fleet.New(sc)
 	var got []string
@@ -149,8 +149,8 @@ func TestTheWorldsPodsAreThereFromTheStart(t *testing.T) {
 		4 10.0.0.5 /a3 phase=1 cold=false
 		5 10.0.0.6 west/a1 phase=1 cold=false
 		6 10.9.9.9 /b3 phase=1 cold=false`, strings.Join(got, "\n"))
-	if diff := cmp.Diff(sc.World.String(), f.Snapshot().String()); diff != "" {
-		t.Errorf("at the start the API says something else than the world (-world +API):\n%s", diff)
+	if diff := cmp.Diff(sc.Snapshot.String(), f.Snapshot().String()); diff != "" {
+		t.Errorf("at the start the API says something else than the scenario (-scenario +API):\n%s", diff)
 	}
 	if f.Next() != 5*s {
 		t.Errorf("next is %v, want 5s: the terminating pod goes", f.Next())
@@ -161,7 +161,7 @@ func TestTheWorldsPodsAreThereFromTheStart(t *testing.T) {
 }
 
 func TestPodsAreReplacedInBatches(t *testing.T) {
-	for _, c := range []struct{ name, world, want string }{
+	for _, c := range []struct{ name, cluster, want string }{
 		{"one zone, two at a time", "service web; endpoints a:3 b:1", `
 			0s a3 b1
 			20s a3+2 b1
@@ -176,7 +176,7 @@ func TestPodsAreReplacedInBatches(t *testing.T) {
 			35s a3`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc := story(t, c.world)
+			sc := story(t, c.cluster)
 			sc.Length = 100 * s
 			sc.Steps = []scenario.Step{{At: 20 * s, Verb: scenario.Rollout, Where: scenario.Where{Zone: "a"}, Count: 2}}
 			check(t, c.want, play(t, sc, idle))
@@ -185,7 +185,7 @@ func TestPodsAreReplacedInBatches(t *testing.T) {
 }
 
 func TestAZoneGetsTheCountItIsScaledTo(t *testing.T) {
-	sc := story(t, world)
+	sc := story(t, cluster)
 	sc.Length = 200 * s
 	sc.Steps = []scenario.Step{
 		{At: 20 * s, Verb: scenario.Scale, Where: scenario.Where{Zone: "a"}, Count: 3},
@@ -202,7 +202,7 @@ func TestAZoneGetsTheCountItIsScaledTo(t *testing.T) {
 }
 
 func TestALostZoneIsFoundLaterAndComesBackAtOnce(t *testing.T) {
-	sc := story(t, world)
+	sc := story(t, cluster)
 	sc.Discovery.Lost = 12 * s
 	f := fleet.New(sc)
 	where := scenario.Where{Zone: "b"}
@@ -211,7 +211,7 @@ func TestALostZoneIsFoundLaterAndComesBackAtOnce(t *testing.T) {
 	if !f.Lost(1) || f.Lost(0) {
 		t.Error("the pod of zone b, and no other, is lost at once")
 	}
-	if api() != world {
+	if api() != cluster {
 		t.Errorf("the API knows at once: %s", api())
 	}
 	if f.Next() != 42*s {
@@ -224,7 +224,7 @@ func TestALostZoneIsFoundLaterAndComesBackAtOnce(t *testing.T) {
 		t.Errorf("the API says %s, want %s", api(), want)
 	}
 	f.Command(60*s, scenario.Step{Verb: scenario.Return, Where: where})
-	if f.Lost(1) || api() != world {
+	if f.Lost(1) || api() != cluster {
 		t.Errorf("after the return: lost %t, the API says %s", f.Lost(1), api())
 	}
 }

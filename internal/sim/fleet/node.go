@@ -23,16 +23,16 @@ type node struct {
 // isWorker tells whether the node takes pods at all.
 func (n *node) isWorker() bool { return !n.ControlPlane && !n.isGone }
 
-// zonesOf lists the zones of a world's workers and own endpoints.
-func zonesOf(world *topology.Snapshot) []zone {
+// zonesOf lists the zones of a snapshot's workers and own endpoints.
+func zonesOf(snapshot *topology.Snapshot) []zone {
 	var names []topology.Zone
-	for i := range world.Nodes {
-		if !world.Nodes[i].ControlPlane {
-			names = append(names, world.Nodes[i].Zone)
+	for i := range snapshot.Nodes {
+		if !snapshot.Nodes[i].ControlPlane {
+			names = append(names, snapshot.Nodes[i].Zone)
 		}
 	}
-	for i := range world.Services[0].Endpoints {
-		if e := &world.Services[0].Endpoints[i]; e.Cluster == "" {
+	for i := range snapshot.Services[0].Endpoints {
+		if e := &snapshot.Services[0].Endpoints[i]; e.Cluster == "" {
 			names = append(names, e.Zone)
 		}
 	}
@@ -45,17 +45,17 @@ func zonesOf(world *topology.Snapshot) []zone {
 	return zones
 }
 
-func nodesOf(world *topology.Snapshot) []node {
-	nodes := make([]node, 0, len(world.Nodes))
-	for _, n := range world.Nodes {
+func nodesOf(snapshot *topology.Snapshot) []node {
+	nodes := make([]node, 0, len(snapshot.Nodes))
+	for _, n := range snapshot.Nodes {
 		nodes = append(nodes, node{Node: n})
 	}
 	return nodes
 }
 
-// settleWorld puts the world's pods on the nodes that they name. With node pools each pod needs one: those that name none
+// placeInitial puts the scenario's pods on the nodes that they name. With node pools each pod needs one: those that name none
 // get the first of their zone that has room, and where there is no room, the one with the fewest pods.
-func (f *Fleet) settleWorld() {
+func (f *Fleet) placeInitial() {
 	for id := range f.pods {
 		f.joinNode(id)
 	}
@@ -203,7 +203,7 @@ func (f *Fleet) mayBeIn(id int, zone topology.Zone) bool {
 }
 
 // nodeFor finds the node of a zone for a pod. Without node pools there is always room: on the node of the pod that it
-// replaces, or on the emptiest of the zone; and where the world's endpoints name no nodes, new ones do not.
+// replaces, or on the emptiest of the zone; and where the scenario's endpoints name no nodes, new ones do not.
 func (f *Fleet) nodeFor(id int, zone topology.Zone) (string, bool) {
 	if f.sc.NodePools != nil {
 		n, ok := f.roomIn(zone)
@@ -222,9 +222,9 @@ func (f *Fleet) nodeFor(id int, zone topology.Zone) (string, bool) {
 	return f.nodes[n].Name, true
 }
 
-// namesNodes tells whether any endpoint of the own cluster in the world says on which node it is.
+// namesNodes tells whether any endpoint of the own cluster in the scenario says on which node it is.
 func (f *Fleet) namesNodes() bool {
-	return slices.ContainsFunc(f.world.Endpoints, func(e topology.Endpoint) bool { return e.Cluster == "" && e.Node != "" })
+	return slices.ContainsFunc(f.service.Endpoints, func(e topology.Endpoint) bool { return e.Cluster == "" && e.Node != "" })
 }
 
 // request asks for nodes until each waiting pod will have room, or no zone may grow. Pods take the room of nodes that are
@@ -289,12 +289,12 @@ func (f *Fleet) workers(zone topology.Zone) int {
 	return count
 }
 
-// order asks for a node. It is like the first worker of its zone, or of the world when the zone has none.
+// order asks for a node. It is like the first worker of its zone, or of the scenario when the zone has none.
 func (f *Fleet) order(z int) {
 	n := node{isBooting: true, isOurs: true, up: f.now + f.sc.NodePools.Boot}
 	n.Zone, n.Ready = f.zones[z].name, true
-	for i := range f.sc.World.Nodes {
-		like := &f.sc.World.Nodes[i]
+	for i := range f.sc.Snapshot.Nodes {
+		like := &f.sc.Snapshot.Nodes[i]
 		if like.ControlPlane || n.CPU != 0 && like.Zone != n.Zone {
 			continue
 		}
@@ -337,7 +337,7 @@ func (f *Fleet) bootsAt(n *node) time.Duration {
 }
 
 // retire lets nodes go that have been empty for long. The last of a zone stays, for others live there, too, and so do the
-// world's that never had a pod of the service.
+// scenario's that never had a pod of the service.
 func (f *Fleet) retire() {
 	for i := range f.nodes {
 		if n := &f.nodes[i]; f.retiresAt(n) <= f.now {

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// pooled is a world whose nodes take two pods each; a new node boots for 30 s.
-func pooled(t *testing.T, world string) *scenario.Scenario {
+// pooled is a cluster whose nodes take two pods each; a new node boots for 30 s.
+func pooled(t *testing.T, cluster string) *scenario.Scenario {
 	t.Helper()
-	sc := story(t, world)
+	sc := story(t, cluster)
 	sc.NodePools = &scenario.NodePools{PodsPerNode: 2, Max: 2, Boot: 30 * s}
 	sc.Length = 200 * s
 	return sc
@@ -61,15 +61,15 @@ func TestPodsWithoutRoomWaitForANode(t *testing.T) {
 	check(t, "eu/a:8x2 b:2 | a-1 b-1 a-1 a-2 a-2", nodes(f)) // and no third, the fifth pod waits
 }
 
-func TestThePodsOfTheWorldAreOnItsNodes(t *testing.T) {
-	for _, c := range []struct{ name, world, want string }{
+func TestTheFirstPodsAreOnTheirNodes(t *testing.T) {
+	for _, c := range []struct{ name, cluster, want string }{
 		{"filled in order", "nodes a:4x3 b:4; service web; endpoints a:3 b:1", "a:4x3 b:4 | a-1 a-1 a-2 b-1"},
 		{"around those that name one", "nodes a:4x3; service web; endpoints a:3 a:1@a-1", "a:4x3 | a-1 a-2 a-2 a-1"},
 		{"more than there is room for", "nodes a:4x2; service web; endpoints a:6", "a:4x2 | a-1 a-1 a-2 a-2 a-1 a-2"},
 		{"neither on control planes nor on broken nodes", "nodes a:4^ a:4! a:4; service web; endpoints a:2", "a:4^ a:4! a:4 | a-3 a-3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			check(t, c.want, nodes(fleet.New(pooled(t, c.world))))
+			check(t, c.want, nodes(fleet.New(pooled(t, c.cluster))))
 		})
 	}
 }
@@ -129,18 +129,18 @@ func TestAnEmptyNodeGoes(t *testing.T) {
 
 func TestANewNodeIsLikeTheFirstOfItsZone(t *testing.T) {
 	for _, c := range []struct {
-		name, world, zone string
-		count             int
-		want              string
+		name, cluster, zone string
+		count               int
+		want                string
 	}{
 		{"its zone's", "nodes x=eu/a:2 y=eu/a:16 b:8; service web; endpoints a:4", "a", 5, "eu/a:2 b:8 x=eu/a:2 y=eu/a:16"},
 		{"no control plane", "nodes eu/a:2^ eu/a:8; service web; endpoints a:2", "a", 3, "eu/a:2^ eu/a:8x2"},
-		{"the world's, where the zone has none", "nodes eu/b:8; service web; endpoints a:2", "a", 3, "a:8 eu/b:8"},
+		{"the scenario's, where the zone has none", "nodes eu/b:8; service web; endpoints a:2", "a", 3, "a:8 eu/b:8"},
 		{"without a zone", "nodes n=-:4; service web; endpoints -:2", "", 3, "n=-:4 node-1=-:4"},
 		{"of unknown size, where there is none", "service web; endpoints a:2", "a", 3, "a:?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc := pooled(t, c.world)
+			sc := pooled(t, c.cluster)
 			sc.NodePools.Max = 9
 			f := fleet.New(sc)
 			f.Command(s, scale(0, c.zone, c.count))
@@ -167,7 +167,7 @@ func TestALostZoneBootsNoNode(t *testing.T) {
 		110s a3 b2`, play(t, sc, idle))
 }
 
-func TestPodsWithoutNodePoolsAreOnNodesIfTheWorldsAre(t *testing.T) {
+func TestPodsWithoutNodePoolsAreOnNodesIfTheFirstAre(t *testing.T) {
 	sc := story(t, "nodes a:4x2 b:4; service web; endpoints a:2@a-1 b:1@b-1")
 	f := fleet.New(sc)
 	f.Command(s, scale(0, "a", 4))
@@ -204,7 +204,7 @@ func TestTheFirstPodAnswersWhereTheServiceDoes(t *testing.T) {
 }
 
 func TestTheSnapshotIsTheSameUntilTheAPISaysSomethingElse(t *testing.T) {
-	f := fleet.New(story(t, world))
+	f := fleet.New(story(t, cluster))
 	before := f.Snapshot()
 	if f.Step(100*s, nil) {
 		t.Error("Step tells of a change where there is none")

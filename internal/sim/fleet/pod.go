@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// adopt takes over an endpoint of the world, as its conditions say: a terminating one goes when Server.Drain is over, one
+// adopt takes over an endpoint of the scenario, as its conditions say: a terminating one goes when Server.Drain is over, one
 // that is not ready stays so, for what keeps it is not known.
 func (f *Fleet) adopt(e *topology.Endpoint) {
 	pod := Pod{ID: len(f.pods), Addr: e.Addr, Zone: e.Zone, Cluster: e.Cluster, Node: e.Node, Place: 1}
@@ -17,7 +17,7 @@ func (f *Fleet) adopt(e *topology.Endpoint) {
 			pod.Place++
 		}
 	}
-	s := state{endpoint: *e, asWorld: true, isScheduled: true, start: never, end: never, replaces: none, replacement: none}
+	s := state{endpoint: *e, isInitial: true, isScheduled: true, start: never, end: never, replaces: none, replacement: none}
 	switch {
 	case e.IsTerminating():
 		pod.Phase = Terminating
@@ -48,18 +48,18 @@ func (f *Fleet) create(pod Pod, s state) int {
 	return pod.ID
 }
 
-// template finds the endpoint of the world that a new one is like: that of the pod it replaces, or the first of its zone,
+// template finds the endpoint of the scenario that a new one is like: that of the pod it replaces, or the first of its zone,
 // or of the cluster.
 func (f *Fleet) template(zone topology.Zone, replaces int) *topology.Endpoint {
 	if replaces != none {
-		if e := &f.hidden[replaces].endpoint; f.hidden[replaces].asWorld {
+		if e := &f.hidden[replaces].endpoint; f.hidden[replaces].isInitial {
 			return e
 		}
 		zone = f.pods[replaces].Zone
 	}
 	var found *topology.Endpoint
-	for i := range f.world.Endpoints {
-		switch e := &f.world.Endpoints[i]; {
+	for i := range f.service.Endpoints {
+		switch e := &f.service.Endpoints[i]; {
 		case e.Cluster != "":
 		case e.Zone == zone:
 			return e
@@ -68,8 +68,8 @@ func (f *Fleet) template(zone topology.Zone, replaces int) *topology.Endpoint {
 		}
 	}
 	if found == nil {
-		found = &topology.Endpoint{Addr: firstAddr(topology.IPv4), Ports: portsOf(f.world)}
-		if families := f.world.Families(); len(families) > 0 {
+		found = &topology.Endpoint{Addr: firstAddr(topology.IPv4), Ports: portsOf(f.service)}
+		if families := f.service.Families(); len(families) > 0 {
 			found.Addr = firstAddr(families[0])
 		}
 	}
@@ -102,7 +102,7 @@ func (f *Fleet) age() {
 
 func (f *Fleet) enter(id int, phase Phase) {
 	f.pods[id].Phase, f.pods[id].Since = phase, f.now
-	f.hidden[id].asWorld = false
+	f.hidden[id].isInitial = false
 	f.told()
 }
 

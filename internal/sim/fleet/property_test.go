@@ -17,7 +17,7 @@ import (
 
 const seeds = 60
 
-// TestWhateverHappensTheFleetIsSound plays random worlds with random commands, and looks at everything after each event.
+// TestWhateverHappensTheFleetIsSound plays random clusters with random commands, and looks at everything after each event.
 func TestWhateverHappensTheFleetIsSound(t *testing.T) {
 	for seed := range uint64(seeds) {
 		sc := anything(t, rand.New(rand.NewPCG(seed, 1)))
@@ -36,14 +36,14 @@ func TestWhateverHappensTheFleetIsSound(t *testing.T) {
 // anything draws a scenario.
 func anything(t *testing.T, random *rand.Rand) *scenario.Scenario {
 	t.Helper()
-	worlds := []string{
+	clusters := []string{
 		"nodes a:4 b:4 c:4; service web; endpoints a:3 b:2 c:1",
 		"nodes a:4x2 b:4x3! b:2; service web; endpoints a:2@a-1 b:1! b:1~ a:1{cluster=west}",
 		"service web; endpoints -:3 v6=-:2",
 		"nodes a:4^ a:4 b:8; service shop/web port=http:80->8080; endpoints a:3>a b:2>b{pod=x/y}",
 		"service web; endpoints 255.255.255.254=a:2 b:1",
 	}
-	sc := story(t, worlds[random.IntN(len(worlds))])
+	sc := story(t, clusters[random.IntN(len(clusters))])
 	sc.Server.Start, sc.Server.Drain = time.Duration(random.IntN(3))*5*s, time.Duration(random.IntN(3))*4*s
 	sc.Discovery.Lost = time.Duration(random.IntN(3)) * 20 * s
 	if random.IntN(2) == 0 {
@@ -63,13 +63,13 @@ func anything(t *testing.T, random *rand.Rand) *scenario.Scenario {
 
 // watcher plays a fleet and looks for what may never be.
 type watcher struct {
-	t      *testing.T
-	seed   uint64
-	sc     *scenario.Scenario
-	f      *fleet.Fleet
-	pods   []fleet.Pod // as they were
-	last   topology.Snapshot
-	worlds int // pods per node at the start, at most
+	t       *testing.T
+	seed    uint64
+	sc      *scenario.Scenario
+	f       *fleet.Fleet
+	pods    []fleet.Pod // as they were
+	last    topology.Snapshot
+	crowded int // pods per node at the start, at most
 }
 
 // run gives a digest of everything that was.
@@ -79,7 +79,7 @@ func (w *watcher) run(random *rand.Rand) uint64 {
 	command := time.Duration(random.IntN(30)) * s
 	w.pods = append(w.pods, w.f.Pods()...)
 	w.last = w.f.Snapshot()
-	w.worlds = w.crowd()
+	w.crowded = w.crowd()
 	for now := time.Duration(0); now < 600*s; {
 		next := min(w.f.Next(), command)
 		if next < now {
@@ -132,7 +132,7 @@ func (w *watcher) look(now time.Duration) {
 		addrs[p.Addr] = true
 		if id < len(w.pods) {
 			w.compare(now, w.pods[id], p)
-		} else if p.Since != now || id >= len(w.sc.World.Services[0].Endpoints) != p.Cold {
+		} else if p.Since != now || id >= len(w.sc.Snapshot.Services[0].Endpoints) != p.Cold {
 			w.fail("pod %d at %v is new: %+v", id, now, p)
 		}
 		if p.Phase == fleet.Pending || p.Phase == fleet.Ready {
@@ -145,7 +145,7 @@ func (w *watcher) look(now time.Duration) {
 		}
 	}
 	w.pods = append(w.pods[:0], w.f.Pods()...)
-	if w.sc.NodePools != nil && w.crowd() > max(w.sc.NodePools.PodsPerNode, w.worlds) {
+	if w.sc.NodePools != nil && w.crowd() > max(w.sc.NodePools.PodsPerNode, w.crowded) {
 		w.fail("%d pods on a node at %v", w.crowd(), now)
 	}
 	w.api()

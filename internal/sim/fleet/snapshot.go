@@ -6,12 +6,12 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Snapshot is what the API says: the world with the nodes that are up and the endpoints of the pods that have a node and
+// Snapshot is what the API says: the scenario's snapshot with the nodes that are up and the endpoints of the pods that have a node and
 // are not gone. It is the same value until the API says something else, and equal for equal fleets. New endpoints carry
 // no hints: whoever plans writes them.
 func (f *Fleet) Snapshot() topology.Snapshot {
 	if f.isStale {
-		f.snapshot, f.isStale = topology.NewSnapshot(f.apiNodes(), []*topology.Service{f.apiService()}, f.sc.World.Costs), false
+		f.snapshot, f.isStale = topology.NewSnapshot(f.apiNodes(), []*topology.Service{f.apiService()}, f.sc.Snapshot.Costs), false
 	}
 	return f.snapshot
 }
@@ -30,9 +30,9 @@ func (f *Fleet) apiNodes() []topology.Node {
 	return nodes
 }
 
-// apiService is the world's service with the endpoints of now. It shares no memory that sorting might write to.
+// apiService is the scenario's service with the endpoints of now. It shares no memory that sorting might write to.
 func (f *Fleet) apiService() *topology.Service {
-	svc := *f.world
+	svc := *f.service
 	svc.Ports = slices.Clone(svc.Ports)
 	svc.Demand = slices.Clone(svc.Demand)
 	svc.Overflow.Drains = slices.Clone(svc.Overflow.Drains)
@@ -51,7 +51,7 @@ func (f *Fleet) apiEndpoint(id int) topology.Endpoint {
 	e.Addr, e.Zone, e.Node, e.Cluster = pod.Addr, pod.Zone, pod.Node, pod.Cluster
 	e.Ports = slices.Clone(e.Ports)
 	e.Hints = topology.Hints{Zones: slices.Clone(e.Hints.Zones), Nodes: slices.Clone(e.Hints.Nodes)}
-	if !s.asWorld {
+	if !s.isInitial {
 		e.Conditions = conditionsOf(pod.Phase)
 	}
 	if s.loss.isKnown {

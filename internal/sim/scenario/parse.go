@@ -14,7 +14,7 @@ import (
 
 // The sections of a file.
 const (
-	worldSection   = "world"
+	clusterSection = "cluster"
 	runSection     = "run"
 	stepsSection   = "steps"
 	explainSection = "explain"
@@ -40,7 +40,7 @@ type zoneRate struct {
 	rate float64
 }
 
-// Parse reads the text of a scenario file: a title, what it is about, and the sections world, run, steps, explain and
+// Parse reads the text of a scenario file: a title, what it is about, and the sections cluster, run, steps, explain and
 // results in the format called txtar. test/scenarios/README.md documents it.
 //
 // Parse and String are inverse but for Step.Line: for every s that Validate finds nothing wrong with, parsing s.String()
@@ -119,8 +119,11 @@ func (p *parser) section(sec section) {
 	}
 	p.lines["section "+sec.name] = sec.line
 	switch sec.name {
-	case worldSection:
-		p.world(sec)
+	case clusterSection:
+		p.cluster(sec)
+	case "world": // its name in the first releases
+		p.broken[clusterSection] = true
+		p.refuse("", "this section is called cluster now: write -- cluster --")
 	case runSection:
 		p.each(sec, p.statement)
 	case stepsSection:
@@ -130,15 +133,15 @@ func (p *parser) section(sec section) {
 	case resultsSection:
 		p.s.Results = prose(sec.body)
 	default:
-		p.unknown(sec.name, []string{worldSection, runSection, stepsSection, explainSection, resultsSection},
-			"is no section: want world, run, steps, explain or results")
+		p.unknown(sec.name, []string{clusterSection, runSection, stepsSection, explainSection, resultsSection},
+			"is no section: want cluster, run, steps, explain or results")
 	}
 }
 
-// world reads the text form of package topology; an error in it counts lines from the section's first one.
-func (p *parser) world(sec section) {
+// cluster reads the text form of package topology; an error in it counts lines from the section's first one.
+func (p *parser) cluster(sec section) {
 	var err error
-	if p.s.World, err = topology.ParseSnapshot(strings.Join(sec.body, "\n")); err == nil {
+	if p.s.Snapshot, err = topology.ParseSnapshot(strings.Join(sec.body, "\n")); err == nil {
 		return
 	}
 	if syntax, ok := errors.AsType[*topology.SyntaxError](err); ok {
@@ -251,9 +254,9 @@ func (p *parser) step(words []string) {
 
 // finish puts together what stands on several lines, and sorts what has an order.
 func (p *parser) finish() {
-	if _, ok := p.lines["section "+worldSection]; !ok && !p.broken[worldSection] {
-		p.name, p.at = worldSection, 1
-		p.refuse("", "there is no such section: write the line -- world --, and below it the service; weir simulate --show steady prints a whole file")
+	if _, ok := p.lines["section "+clusterSection]; !ok && !p.broken[clusterSection] {
+		p.name, p.at = clusterSection, 1
+		p.refuse("", "there is no such section: write the line -- cluster --, and below it the service; weir simulate --show steady prints a whole file")
 	}
 	for _, r := range p.rates {
 		if c := p.s.clientsOf(r.zone); c != nil {
@@ -333,7 +336,7 @@ func (s *Scenario) String() string {
 		steps = append(steps, st.String())
 	}
 	for _, sec := range []struct{ name, body string }{
-		{worldSection, s.World.String()},
+		{clusterSection, s.Snapshot.String()},
 		{runSection, strings.Join(s.printRun(), "\n")},
 		{stepsSection, strings.Join(steps, "\n")},
 		{explainSection, s.Explain},

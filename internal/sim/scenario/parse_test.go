@@ -40,7 +40,7 @@ func parse(t *testing.T, text string) *scenario.Scenario {
 
 // head is what a scenario needs at least, six lines.
 const head = `Hello
--- world --
+-- cluster --
 service web
 endpoints a:6 b:6
 -- run --
@@ -53,7 +53,7 @@ func TestAMinimalScenarioHasDefaults(t *testing.T) {
 	ready := topology.Conditions{Ready: topology.True, Serving: topology.True, Terminating: topology.False}
 	want := &scenario.Scenario{
 		Name: "story", Title: "Hello",
-		World: got.World,
+		Snapshot: got.Snapshot,
 		Clients: []scenario.Clients{
 			{Zone: "a", Count: 8, Rate: 660},
 			{Zone: "b", Count: 8, Rate: 330},
@@ -76,7 +76,7 @@ func TestAMinimalScenarioHasDefaults(t *testing.T) {
 	}
 	svc := got.Service()
 	if len(svc.Endpoints) != 12 || svc.Endpoints[0].Zone != "a" || svc.Endpoints[0].Conditions != ready {
-		t.Errorf("wrong world: %s", got.World)
+		t.Errorf("wrong snapshot: %s", got.Snapshot)
 	}
 }
 
@@ -85,8 +85,8 @@ A line of it.
 
 Another
 paragraph.   ` + `
--- world --
-# the world
+-- cluster --
+# the cluster
 nodes eu/a:4x2 eu/b:4x2
 costs a>b=3; service shop/web mode=Auto
 endpoints a:6 b:6 c:2{cluster=west}
@@ -132,7 +132,7 @@ func TestAFullScenarioMeansWhatItSays(t *testing.T) {
 -- results --
 `)
 	want := &scenario.Scenario{
-		Name: "story", Title: "A title", About: "A line of it.\n\nAnother\nparagraph.\n", World: got.World,
+		Name: "story", Title: "A title", About: "A line of it.\n\nAnother\nparagraph.\n", Snapshot: got.Snapshot,
 		Clients: []scenario.Clients{
 			{Zone: "a", Count: 2, Rate: 50, Shares: []float64{0.7, 0.3}},
 			{Zone: "b", Count: 300, Rate: 100.5},
@@ -212,7 +212,7 @@ func refusals(text string) []string {
 
 func TestEveryMistakeOfAFileIsReported(t *testing.T) {
 	got := refusals(`
--- world --
+-- cluster --
 service web
 endpoints a:6 b:6
 -- run --
@@ -241,7 +241,7 @@ sever queue=3
 	want := []string{
 		`story.txtar:1: title: is missing or more than a line: write what happens into the first line of the file`,
 		`story.txtar:6: clients.a: has 8 clients and 2 shares: write one share for each`,
-		`story.txtar:6: clients.x: zone x is not in the world: it has a, b`,
+		`story.txtar:6: clients.x: zone x is not in the cluster: it has a, b`,
 		`story.txtar:6: clients.x: has 3 clients and 2 shares: write one share for each`,
 		`story.txtar:7: rate.c: zone c has a rate but no clients: add it to clients`,
 		`story.txtar:8: server.worker: unknown field of server: did you mean workers?`,
@@ -269,7 +269,7 @@ sever queue=3
 		`story.txtar:23: steps.scale: place *: want one whole zone, as in a or a@west`,
 		`story.txtar:24: steps.rate: zone y has no clients: it is not in clients`,
 		`story.txtar:25: steps.drain: has 0 words after the place: want one (TIME drain PLACE TIME)`,
-		`story.txtar:26: stories: is no section: want world, run, steps, explain or results`,
+		`story.txtar:26: stories: is no section: want cluster, run, steps, explain or results`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -278,15 +278,15 @@ sever queue=3
 
 func TestSingleMistakesAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{head + "-- world --\nservice web", "8: world: is there already, in line 2: make one section of them"},
-		{strings.Replace(head, "a:6 b:6", "a:6\nendpoints b", 1), `5: world: column 11: bad endpoint "b": want ZONE:COUNT, as in a:3, b:1! or -:1`},
-		{strings.Replace(head, "b:6", "b:6; service two", 1), "2: world: has 2 services: write exactly one, as in service web"},
-		{strings.Replace(head, "b:6", "b:6!", 1), "2: world: endpoint 10.0.0.7 and 5 more are not ready: all are when a run begins; leave it out, or fail it in a step"},
-		{strings.Replace(head, "b:6", "v6=b:1", 1), "2: world: endpoint fd00::7 is of another family than the first: each pod is one endpoint, keep one family"},
-		{strings.Replace(head, "b:6", "b:1 -:1", 1), "2: world: endpoint 10.0.0.8 is without a zone: write one"},
-		{strings.Replace(head, "b:6", "b:1{ports=9:9}", 1), "2: world: endpoint 10.0.0.7 is without a port of the service: leave the endpoint's ports out"},
-		{strings.Replace(head, "service web", "service web port=-", 1), "2: world: service default/web has no port: write one, or leave port= out"},
-		{strings.Replace(head, "a:6", "a:9999 c:99", 1), "2: world: service default/web has 10104 endpoints: 10000 are the most"},
+		{head + "-- cluster --\nservice web", "8: cluster: is there already, in line 2: make one section of them"},
+		{strings.Replace(head, "a:6 b:6", "a:6\nendpoints b", 1), `5: cluster: column 11: bad endpoint "b": want ZONE:COUNT, as in a:3, b:1! or -:1`},
+		{strings.Replace(head, "b:6", "b:6; service two", 1), "2: cluster: has 2 services: write exactly one, as in service web"},
+		{strings.Replace(head, "b:6", "b:6!", 1), "2: cluster: endpoint 10.0.0.7 and 5 more are not ready: all are when a run begins; leave it out, or fail it in a step"},
+		{strings.Replace(head, "b:6", "v6=b:1", 1), "2: cluster: endpoint fd00::7 is of another family than the first: each pod is one endpoint, keep one family"},
+		{strings.Replace(head, "b:6", "b:1 -:1", 1), "2: cluster: endpoint 10.0.0.8 is without a zone: write one"},
+		{strings.Replace(head, "b:6", "b:1{ports=9:9}", 1), "2: cluster: endpoint 10.0.0.7 is without a port of the service: leave the endpoint's ports out"},
+		{strings.Replace(head, "service web", "service web port=-", 1), "2: cluster: service default/web has no port: write one, or leave port= out"},
+		{strings.Replace(head, "a:6", "a:9999 c:99", 1), "2: cluster: service default/web has 10104 endpoints: 10000 are the most"},
 		{strings.Replace(head, "a:8", "a:10001", 1), "6: clients.a: has 10001 clients: want 1 to 10000"},
 		{strings.Replace(head, "a:8 b:8", "a:8000 b:8000", 1), "6: clients: there are 16000 in all: 10000 are the most"},
 		{strings.Replace(head, "a:8 b:8", "a:8 b:8 a:3", 1), "6: clients.a: is there already, in line 6: remove one"},
@@ -317,7 +317,7 @@ func TestSingleMistakesAreRefused(t *testing.T) {
 		{head + "day lag=c:3s", "8: day.lag: zone c has no clients: leave it out"},
 		{head + "day lag=b", `8: day.lag: bad lag "b": want ZONE:TIME, as in b:20s`},
 		{head + "autoscale min=6 max=3", "8: autoscale.min: is above max, 3: exchange them"},
-		{strings.Replace(head, "service", "nodes b:4x2\nservice", 1) + "nodes pods-per-node=4", "9: nodes.pods-per-node: zone a has 0 nodes with room for 0 pods and 6 endpoints: write more nodes into the world"},
+		{strings.Replace(head, "service", "nodes b:4x2\nservice", 1) + "nodes pods-per-node=4", "9: nodes.pods-per-node: zone a has 0 nodes with room for 0 pods and 6 endpoints: write more nodes into the section cluster"},
 		{head + "speed a:0", "8: speed.a: is 0: want more than 0 and at most 1000; 0.5 takes twice as long"},
 		{head + "speed a", `8: speed: bad "a": want PLACE:FACTOR, as in a/1-3:0.5`},
 		{head + "-- steps --\n30s slow a", "9: steps.slow: has 0 words after the place: want one (TIME slow PLACE xFACTOR)"},
@@ -327,7 +327,7 @@ func TestSingleMistakesAreRefused(t *testing.T) {
 		{head + "-- steps --\n30s slow a/0 x2", `9: steps.slow: bad place "a/0": endpoints count from 1, as in a/1, a/1-3 or a/50%`},
 		{head + "-- steps --\n30s slow a/120% x2", `9: steps.slow: bad place "a/120%": want a part above 0 and up to 100 %, as in a/50%`},
 		{head + "-- steps --\n30s slow @ x2", `9: steps.slow: bad place "@": want the name of a cluster after @, as in @west or a@west`},
-		{head + "-- steps --\n30s slow @west x2", "9: steps.slow: place @west has no endpoints: the world has the clusters none"},
+		{head + "-- steps --\n30s slow @west x2", "9: steps.slow: place @west has no endpoints: the clusters with some are none"},
 		{head + "-- steps --\n30s slow a x2000", "9: steps.slow: the factor is 2000: want more than 0 and at most 1000"},
 		{head + "-- steps --\n" + strings.Repeat("30s slow z x2\n", 10_001), "8: steps: there are 10001: 10000 are the most"},
 		{head + "-- steps --\n30s slow a x0", "9: steps.slow: the factor is 0: want more than 0 and at most 1000"},
@@ -335,14 +335,15 @@ func TestSingleMistakesAreRefused(t *testing.T) {
 		{head + "-- steps --\n30s fail a 1.5", "9: steps.fail: the fraction is 1.5: want a number from 0 to 1"},
 		{head + "-- steps --\n30s rate a@west x2", "9: steps.rate: place a@west: want the clients of a zone, as in a, or *"},
 		{head + "-- steps --\n30s drain @west 3s", "9: steps.drain: place @west: want one whole zone of the clients' own cluster, as in a"},
-		{head + "-- steps --\n30s scale z 3", "9: steps.scale: zone z is not in the world: it has a, b"},
-		{"Hello", "1: world: there is no such section: write the line -- world --, and below it the service; weir simulate --show steady prints a whole file"},
+		{head + "-- steps --\n30s scale z 3", "9: steps.scale: zone z is not in the cluster: it has a, b"},
+		{"Hello", "1: cluster: there is no such section: write the line -- cluster --, and below it the service; weir simulate --show steady prints a whole file"},
 		{strings.Replace(head, "rate ", "raet ", 1), "7: raet: is unknown: did you mean rate?"},
 		{strings.Replace(head, "clients ", "client ", 1), "6: client: is unknown: did you mean clients?"},
-		{strings.Replace(head, "-- world", "-- wrold", 1), "2: wrold: is unknown: did you mean world?"},
+		{strings.Replace(head, "-- cluster", "-- clustre", 1), "2: clustre: is unknown: did you mean cluster?"},
+		{strings.Replace(head, "-- cluster", "-- world", 1), "2: world: this section is called cluster now: write -- cluster --"},
 		{head + "-- stpes --\n30s melt a", "8: stpes: is unknown: did you mean steps?"},
 		{head + "-- steps --\n30s slwo a x2", `9: steps: unknown verb "slwo": did you mean slow?`},
-		{head + "-- world --\n", "8: world: is there already, in line 2: make one section of them"},
+		{head + "-- cluster --\n", "8: cluster: is there already, in line 2: make one section of them"},
 		{head + "\xff", "8: the text is not UTF-8: save it as UTF-8"},
 		{"\x1b[31m" + head, "1: the text has the control character U+001B: take it out"},
 	} {
@@ -428,7 +429,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q printed as %q, which is refused: %v", text, printed, err)
 		}
 		const few = 100 // to compare thousands of endpoints takes longer than all else
-		if len(s.World.Nodes)+len(s.Service().Endpoints) < few {
+		if len(s.Snapshot.Nodes)+len(s.Service().Endpoints) < few {
 			if diff := cmp.Diff(s, again, same()); diff != "" {
 				t.Fatalf("%q changed on its way (-want +got):\n%s", text, diff)
 			}

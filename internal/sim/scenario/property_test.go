@@ -57,7 +57,7 @@ func randomScenario(random *rand.Rand) *scenario.Scenario {
 	s.Name = one(g, "spike", "a.b", "x y")
 	s.Title = one(g, "A title", "x", "Half of it -- fails --")
 	s.About = one(g, "", "One line.\n", "Two\nlines, and\n\n  another paragraph.\n")
-	s.World = g.world()
+	s.Snapshot = g.snapshot()
 	s.Clients = nil
 	for _, zone := range []topology.Zone{"a", "b", "c"} {
 		if zone == "b" || g.often() {
@@ -88,7 +88,7 @@ func randomScenario(random *rand.Rand) *scenario.Scenario {
 	return s
 }
 
-func (g generator) world() topology.Snapshot {
+func (g generator) snapshot() topology.Snapshot {
 	text := "nodes eu/a:4x3 eu/b:4x3 eu/c:4x3; service shop/web; endpoints a:6 b:6 c:6 a:6{cluster=west} d:7{cluster=east}"
 	if g.often() {
 		text += "; costs a>b=3"

@@ -85,7 +85,7 @@ func TestEveryStatementAndFieldIsDocumentedWithItsDefault(t *testing.T) {
 
 func TestEverySectionAndVerbIsDocumented(t *testing.T) {
 	docs := chapters(t)
-	for _, name := range []string{worldSection, runSection, stepsSection, explainSection, resultsSection} {
+	for _, name := range []string{clusterSection, runSection, stepsSection, explainSection, resultsSection} {
 		if cells(docs["A file"], name) == nil {
 			t.Errorf("section %s has no row", name)
 		}
@@ -105,9 +105,9 @@ func TestEverySectionAndVerbIsDocumented(t *testing.T) {
 // TestExamplesOfTheDocumentationAreRead plays the reader who copies them.
 func TestExamplesOfTheDocumentationAreRead(t *testing.T) {
 	const (
-		before = "Example\n-- world --\n"
-		world  = "nodes a:4x2 b:4x2 c:4x2\nservice web\nendpoints a:6 b:6 c:6 b:1{cluster=west}\n"
-		run    = "-- run --\nclients a:8 b:8 c:8\nrate a:1 b:1 c:1\n"
+		before  = "Example\n-- cluster --\n"
+		cluster = "nodes a:4x2 b:4x2 c:4x2\nservice web\nendpoints a:6 b:6 c:6 b:1{cluster=west}\n"
+		run     = "-- run --\nclients a:8 b:8 c:8\nrate a:1 b:1 c:1\n"
 	)
 	found := 0
 	for heading, body := range chapters(t) {
@@ -116,18 +116,18 @@ func TestExamplesOfTheDocumentationAreRead(t *testing.T) {
 				continue
 			}
 			found++
-			text := before + world + run + block
+			text := before + cluster + run + block
 			switch heading {
 			case "A file":
 				text = block
-			case "The world":
+			case "The cluster":
 				text = before + block + "\n-- run --\nclients a:8\nrate a:1\n"
 			case "`clients`":
-				text = before + world + "-- run --\nrate a:1 b:1 c:1\n" + block
+				text = before + cluster + "-- run --\nrate a:1 b:1 c:1\n" + block
 			case "`rate`":
-				text = before + world + "-- run --\nclients a:8 b:8 c:8\n" + block
+				text = before + cluster + "-- run --\nclients a:8 b:8 c:8\n" + block
 			case "Steps":
-				text = before + world + run + "-- steps --\n" + block
+				text = before + cluster + run + "-- steps --\n" + block
 			}
 			if _, err := Parse("README.md", []byte(text)); err != nil {
 				t.Errorf("an example of %q is refused: %v\n%s", heading, err, text)

@@ -20,9 +20,9 @@ type Scenario struct {
 	Title string // one line: what happens
 	About string // what to look at, as paragraphs; may be empty
 
-	// World is the cluster at the beginning: nodes, exactly one service with its endpoints, costs. It is what explain
+	// Snapshot is the cluster at the beginning: nodes, exactly one service with its endpoints, costs. It is what explain
 	// plans.
-	World     topology.Snapshot
+	Snapshot  topology.Snapshot
 	Clients   []Clients // by zone, sorted, each zone once
 	Server    Server    // what each endpoint can do
 	Network   Network
@@ -40,7 +40,7 @@ type Scenario struct {
 	Affected []topology.Zone
 	Steps    []Step // by time, then line
 
-	Explain string // what explain says of the World, a golden; may be empty
+	Explain string // what explain says of the Snapshot, a golden; may be empty
 	Results string // what a short run of each strategy comes to, a golden; may be empty
 }
 
@@ -193,7 +193,7 @@ type Step struct {
 type Where struct {
 	Zone    topology.Zone // empty: all zones
 	Cluster string        // empty: the clients' own, with Zone; with neither: everything
-	// First and Last number endpoints of the zone from 1, in the world's order; 0: all of them.
+	// First and Last number endpoints of the zone from 1, in the order of the snapshot; 0: all of them.
 	First, Last int
 	Part        float64 // the first ones that make this fraction, rounded up; 0: all
 }
@@ -206,8 +206,8 @@ func (s *Scenario) Warmup() time.Duration {
 	return Warmup
 }
 
-// Service gives the one service of the world.
-func (s *Scenario) Service() *topology.Service { return s.World.Services[0] }
+// Service gives the one service.
+func (s *Scenario) Service() *topology.Service { return s.Snapshot.Services[0] }
 
 // GoodWithin gives how long a good request takes at most: Request.Good or, where that is 0, five mean service times.
 func (s *Scenario) GoodWithin() time.Duration {

@@ -46,19 +46,19 @@ func (v *validator) all() {
 		needs []string // statements and sections that have to be right before
 		run   func()
 	}{
-		{[]string{worldSection}, v.world},
-		{[]string{"clients", worldSection}, v.clients},
+		{[]string{clusterSection}, v.cluster},
+		{[]string{"clients", clusterSection}, v.clients},
 		{[]string{"clients", "rate"}, v.rates},
 		{nil, v.values},
 		{[]string{"server"}, v.server},
-		{[]string{"speed", worldSection}, v.speeds},
+		{[]string{"speed", clusterSection}, v.speeds},
 		{[]string{"request"}, v.request},
 		{[]string{"day", "clients"}, v.day},
 		{[]string{"autoscale"}, v.autoscale},
-		{[]string{"nodes", worldSection}, v.nodes},
+		{[]string{"nodes", clusterSection}, v.nodes},
 		{[]string{"length", "stress"}, v.stress},
 		{[]string{"affected", "clients"}, v.affected},
-		{[]string{worldSection, "clients", "length"}, v.steps},
+		{[]string{clusterSection, "clients", "length"}, v.steps},
 	} {
 		if !slices.ContainsFunc(check.needs, func(name string) bool { return v.broken[name] }) {
 			check.run()
@@ -105,24 +105,24 @@ func (v *validator) texts() {
 	}
 }
 
-func (v *validator) world() {
+func (v *validator) cluster() {
 	s := v.s
-	if len(s.World.Services) != 1 {
-		v.refuse(worldSection, "has %d services: write exactly one, as in service web", len(s.World.Services))
-		v.breakOff(worldSection)
+	if len(s.Snapshot.Services) != 1 {
+		v.refuse(clusterSection, "has %d services: write exactly one, as in service web", len(s.Snapshot.Services))
+		v.breakOff(clusterSection)
 		return
 	}
 	svc := s.Service()
-	v.zones = s.World.Zones()
+	v.zones = s.Snapshot.Zones()
 	v.endpoints = make(map[group]int)
 	if len(svc.Ports) == 0 {
-		v.refuse(worldSection, "service %s has no port: write one, or leave port= out", svc.ServiceName)
+		v.refuse(clusterSection, "service %s has no port: write one, or leave port= out", svc.ServiceName)
 	}
 	switch n := len(svc.Endpoints); {
 	case n == 0:
-		v.refuse(worldSection, "service %s has no endpoints: write some, as in endpoints a:6 b:6 c:6", svc.ServiceName)
+		v.refuse(clusterSection, "service %s has no endpoints: write some, as in endpoints a:6 b:6 c:6", svc.ServiceName)
 	case n > maxEndpoints:
-		v.refuse(worldSection, "service %s has %d endpoints: %d are the most", svc.ServiceName, n, maxEndpoints)
+		v.refuse(clusterSection, "service %s has %d endpoints: %d are the most", svc.ServiceName, n, maxEndpoints)
 	}
 	for i := range svc.Endpoints {
 		v.endpoints[group{svc.Endpoints[i].Zone, svc.Endpoints[i].Cluster}]++
@@ -167,9 +167,9 @@ func (v *validator) eachEndpoint(svc *topology.Service) {
 		}
 		switch {
 		case count == 1:
-			v.refuse(worldSection, "endpoint %s is %s", all[first].Addr, kind.message)
+			v.refuse(clusterSection, "endpoint %s is %s", all[first].Addr, kind.message)
 		case count > 1:
-			v.refuse(worldSection, "endpoint %s and %d more are %s", all[first].Addr, count-1, kind.message)
+			v.refuse(clusterSection, "endpoint %s and %d more are %s", all[first].Addr, count-1, kind.message)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (v *validator) clients() {
 	total := 0
 	for i, c := range v.s.Clients {
 		field := "clients." + string(c.Zone)
-		v.want(slices.Contains(v.zones, c.Zone), field, "zone %s is not in the world: it has %s", c.Zone, list(v.zones))
+		v.want(slices.Contains(v.zones, c.Zone), field, "zone %s is not in the cluster: it has %s", c.Zone, list(v.zones))
 		v.want(i == 0 || v.s.Clients[i-1].Zone < c.Zone, field, "zones are not sorted, or one is there twice")
 		if err := whole(1, maxClients).check(c.Count); err == nil {
 			total += c.Count
@@ -280,21 +280,21 @@ func (v *validator) autoscale() {
 	v.want(a.Min <= a.Max, "autoscale.min", "is above max, %d: exchange them", a.Max)
 }
 
-// nodes refuses a world whose own pods have no room: no node could be named for them.
+// nodes refuses nodes whose own pods have no room: no node could be named for them.
 func (v *validator) nodes() {
 	pools := v.s.NodePools
 	if pools == nil {
 		return
 	}
 	nodes := make(map[topology.Zone]int)
-	for i := range v.s.World.Nodes {
-		nodes[v.s.World.Nodes[i].Zone]++
+	for i := range v.s.Snapshot.Nodes {
+		nodes[v.s.Snapshot.Nodes[i].Zone]++
 	}
 	for _, zone := range v.zones {
 		pods, room := v.endpoints[group{zone: zone}], nodes[zone]*pools.PodsPerNode
-		v.want(pods <= room, "nodes.pods-per-node", "zone %s has %d nodes with room for %d pods and %d endpoints: write more nodes into the world",
+		v.want(pods <= room, "nodes.pods-per-node", "zone %s has %d nodes with room for %d pods and %d endpoints: write more nodes into the section cluster",
 			zone, nodes[zone], room, pods)
-		v.want(nodes[zone] <= pools.Max, "nodes.max", "is below the %d nodes that zone %s has in the world", nodes[zone], zone)
+		v.want(nodes[zone] <= pools.Max, "nodes.max", "is below the %d nodes that zone %s has at the beginning", nodes[zone], zone)
 	}
 }
 
@@ -358,7 +358,7 @@ func (v *validator) scope(sc scope, w Where) error {
 		return fmt.Errorf("place %s: want one whole zone, as in a or a@west", w)
 	case sc == ofOneZone && w.Cluster == "": // it may have no endpoints yet
 		if !slices.Contains(v.zones, w.Zone) {
-			return fmt.Errorf("zone %s is not in the world: it has %s", w.Zone, list(v.zones))
+			return fmt.Errorf("zone %s is not in the cluster: it has %s", w.Zone, list(v.zones))
 		}
 		return nil
 	default:
@@ -389,7 +389,7 @@ func (v *validator) where(w Where) error {
 	return nil
 }
 
-// countMost finds how many endpoints each zone can have in the run: those of the world, or as many as steps and
+// countMost finds how many endpoints each zone can have in the run: those at the beginning, or as many as steps and
 // autoscaling make.
 func (v *validator) countMost() {
 	v.most = maps.Clone(v.endpoints)
@@ -422,7 +422,7 @@ func (v *validator) hint(w Where) string {
 	slices.Sort(zones)
 	clusters = slices.Compact(clusters)
 	if w.Cluster != "" && !slices.Contains(clusters, w.Cluster) {
-		return "the world has the clusters " + orNone(clusters)
+		return "the clusters with some are " + orNone(clusters)
 	}
 	return "the zones with some are " + orNone(zones)
 }

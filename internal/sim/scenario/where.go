@@ -109,7 +109,7 @@ func (w *Where) parseNumbers(text, numbers string) error {
 	return nil
 }
 
-// isWord tells whether text can be the name of a cluster in a world.
+// isWord tells whether text can be the name of a cluster.
 func isWord(text string) bool {
 	for i, r := range text {
 		inside := i > 0 && i < len(text)-1 && strings.ContainsRune("-_.", r)

@@ -13,7 +13,7 @@ import (
 // The published measurement of docs/adr/0006-overflow-law.md: 30 requests a second from one client, three of nine
 // endpoints in its zone, answers in 1 ms; after a minute some of the three take longer, for another minute.
 const measured = `A published measurement
--- world --
+-- cluster --
 nodes a:16 b:16 c:16
 service web
 endpoints a:3 b:3 c:3

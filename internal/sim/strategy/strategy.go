@@ -44,8 +44,7 @@ type Strategy struct {
 
 // Client is what a strategy may know of its client beside what it sees.
 type Client struct {
-	Zone   topology.Zone
-	Rotate uint64 // differs between clients
+	Zone topology.Zone
 	// Clients is how many clients each zone has, sorted by zone: what a control plane tells Envoy of its own cluster.
 	Clients []ZoneCount
 }

@@ -119,7 +119,7 @@ func TestHomeIsWhatTheContenderTakesForIt(t *testing.T) {
 // pool makes a strategy's pool for a client in zone a.
 func pool(c *strategy.Strategy, targets []pick.Target, client strategy.Client) *pick.Pool {
 	p := pick.NewPool(pick.Options{
-		Zone: "a", Random: rand.New(rand.NewPCG(7, client.Rotate)).Uint64, Strategy: c.New(client), Config: c.Pool, Rotate: client.Rotate,
+		Zone: "a", Random: rand.New(rand.NewPCG(7, 0)).Uint64, Strategy: c.New(client), Config: c.Pool,
 	})
 	p.Update(0, targets)
 	return p

@@ -35,7 +35,7 @@ func scenarios(t *testing.T) []*scenario.Scenario {
 		sc, err := scenario.Parse(name+".txtar", []byte(evil+`
 
 About `+evil+`
--- world --
+-- cluster --
 nodes eu/a:4x2 eu/b:4x2
 service shop/web
 endpoints a:2 b:2

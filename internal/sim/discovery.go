@@ -20,40 +20,40 @@ type portRule struct {
 }
 
 func portOf(sc *scenario.Scenario) portRule {
-	svc := sc.World.Services[0]
+	svc := sc.Snapshot.Services[0]
 	return portRule{Port: svc.Ports[0], family: svc.Families()[0]}
 }
 
-// knowledge is what clients learn, in turn: the endpoints and hints of each change of the API.
-type knowledge struct {
+// discovery is what clients learn, in order: the endpoints and hints of each change of the API.
+type discovery struct {
 	service *topology.Service // of the last change
 	plan    *plan.Plan
-	all     []lesson
+	all     []update
 	checks  int // how often health checks have changed their minds
 }
 
-// lesson is what one change makes of the clients' targets.
-type lesson struct {
-	seats map[seat]*aimed
-	skew  overflow.Skew // that policies allow, and the demand that the plan expects
+// update is what one change makes of the clients' targets.
+type update struct {
+	classes map[class]*classTargets
+	skew    overflow.Skew // that policies allow, and the demand that the plan expects
 }
 
-// seat is a place of clients that all have the same targets.
-type seat struct {
+// class is a class of clients: all have the same targets.
+type class struct {
 	zone topology.Zone
 	node string
 }
 
-// aimed is what the clients of a seat send to.
-type aimed struct {
+// classTargets is what the clients of a class send to.
+type classTargets struct {
 	targets  []pick.Target
 	prepared *pick.Prepared
 	checks   int // how often health checks had changed their minds then
 }
 
-// survey looks at the API and, if it says something new, makes the lesson; it tells whether there is one.
-func (s *Simulation) survey() bool {
-	k, snapshot := &s.knowledge, s.cluster.Snapshot()
+// observe looks at the API and, if it says something new, makes the update; it tells whether there is one.
+func (s *Simulation) observe() bool {
+	k, snapshot := &s.discovery, s.cluster.Snapshot()
 	if snapshot.Services[0] == k.service {
 		return false
 	}
@@ -65,9 +65,9 @@ func (s *Simulation) survey() bool {
 	input.MaxSkew = s.maxSkew()
 	p := plan.Compute(input)
 	k.plan = &p
-	l := lesson{seats: make(map[seat]*aimed)}
+	u := update{classes: make(map[class]*classTargets)}
 	if input.MaxSkew > 0 {
-		l.skew = overflow.Skew{Max: input.MaxSkew, Demand: p.DemandByZone()}
+		u.skew = overflow.Skew{Max: input.MaxSkew, Demand: p.DemandByZone()}
 	}
 	query := route.Query{
 		Service: &service, Endpoints: p.Endpoints, Port: s.port.Port,
@@ -75,14 +75,14 @@ func (s *Simulation) survey() bool {
 		KeepsHome: s.options.Strategy.KeepsHome, Mode: service.Mode,
 	}
 	for i := range s.clients {
-		at := s.seatOf(&s.clients[i])
-		if l.seats[at] != nil {
+		at := s.classOf(&s.clients[i])
+		if u.classes[at] != nil {
 			continue
 		}
 		query.Client = policy.Client{Node: at.node, Zone: at.zone}
-		l.seats[at] = &aimed{targets: route.Select(query).Endpoints, checks: -1}
+		u.classes[at] = &classTargets{targets: route.Select(query).Endpoints, checks: -1}
 	}
-	k.all = append(k.all, l)
+	k.all = append(k.all, u)
 	return true
 }
 
@@ -94,12 +94,12 @@ func (s *Simulation) maxSkew() float64 {
 	return 0
 }
 
-// seatOf gives the client's seat. The node counts only where hints or policies look at it.
-func (s *Simulation) seatOf(c *client) seat {
-	at := seat{zone: s.zones[c.zone].Zone, node: c.node}
+// classOf gives the class of a client. The node counts only where hints or policies look at it.
+func (s *Simulation) classOf(c *client) class {
+	at := class{zone: s.zones[c.zone].Zone, node: c.node}
 	nodes := s.zones[c.zone].nodes
 	if s.options.Strategy.Mode != topology.ModePreferSameNode &&
-		s.knowledge.service.InternalPolicy != topology.PolicyLocal && len(nodes) > 0 {
+		s.discovery.service.InternalPolicy != topology.PolicyLocal && len(nodes) > 0 {
 		at.node = nodes[0]
 	}
 	return at
@@ -107,7 +107,7 @@ func (s *Simulation) seatOf(c *client) seat {
 
 // announce lets each client learn of the last change, when it is its turn.
 func (s *Simulation) announce() {
-	number := len(s.knowledge.all) - 1
+	number := len(s.discovery.all) - 1
 	d := &s.sc.Discovery
 	for i := range s.clients {
 		at := s.now + s.clients[i].delayed(d.Delay, d.Jitter)
@@ -120,16 +120,16 @@ func (c *client) delayed(d time.Duration, jitter float64) time.Duration {
 	return max(0, d+time.Duration(float64(d)*jitter*c.late))
 }
 
-// learn gives a client the targets of a lesson, unless it has a later one.
+// learn gives a client the targets of an update, unless it has a later one.
 func (s *Simulation) learn(i uint32, number int) {
 	c := &s.clients[i]
 	if number < c.latest {
 		return
 	}
 	c.latest = number
-	k := &s.knowledge
+	k := &s.discovery
 	c.capped.Skew = k.all[number].skew
-	a := k.all[number].seats[s.seatOf(c)]
+	a := k.all[number].classes[s.classOf(c)]
 	if a.checks != k.checks {
 		a.checks = k.checks
 		a.prepared = pick.Prepare(s.options.Strategy.Pool, s.healthy(a.targets))
@@ -172,7 +172,7 @@ func (s *Simulation) check(id int, state uint32) {
 		return
 	}
 	v.marked = v.dead
-	s.knowledge.checks++
+	s.discovery.checks++
 	for i := range s.clients {
 		s.learn(uint32(i), s.clients[i].latest) //nolint:gosec // an index.
 	}

@@ -161,14 +161,16 @@ func TestTheTraceSeesEveryTick(t *testing.T) {
 
 func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*scenario.Scenario){
-		"no service":    func(s *scenario.Scenario) { s.World.Services = nil },
-		"no length":     func(s *scenario.Scenario) { s.Length = 0 },
-		"no workers":    func(s *scenario.Scenario) { s.Server.Workers = 0 },
-		"no work":       func(s *scenario.Scenario) { s.Server.Service.Mean = 0 },
-		"no patience":   func(s *scenario.Scenario) { s.Request.Timeout = 0 },
-		"wrong shares":  func(s *scenario.Scenario) { s.Clients[1].Shares = []float64{1} },
-		"no port":       func(s *scenario.Scenario) { s.World.Services[0].Ports = nil },
-		"nothing there": func(s *scenario.Scenario) { s.World.Services[0] = &topology.Service{Ports: s.World.Services[0].Ports} },
+		"no service":   func(s *scenario.Scenario) { s.Snapshot.Services = nil },
+		"no length":    func(s *scenario.Scenario) { s.Length = 0 },
+		"no workers":   func(s *scenario.Scenario) { s.Server.Workers = 0 },
+		"no work":      func(s *scenario.Scenario) { s.Server.Service.Mean = 0 },
+		"no patience":  func(s *scenario.Scenario) { s.Request.Timeout = 0 },
+		"wrong shares": func(s *scenario.Scenario) { s.Clients[1].Shares = []float64{1} },
+		"no port":      func(s *scenario.Scenario) { s.Snapshot.Services[0].Ports = nil },
+		"nothing there": func(s *scenario.Scenario) {
+			s.Snapshot.Services[0] = &topology.Service{Ports: s.Snapshot.Services[0].Ports}
+		},
 	} {
 		sc := usual(t)
 		spoil(sc)
