@@ -15,20 +15,29 @@ func distribution() kind[Distribution] {
 	return kind[Distribution]{parseDistribution, formatDistribution, checkDistribution}
 }
 
-// shape is a further number of a distribution: which family has it, its name, and what it is when it is not written.
-type shape struct {
-	of    Kind
-	name  string
-	at    *float64
-	usual float64
-	kind  kind[float64]
+// shapes are the further numbers of a family, and those that it has not, which are 0.
+func shapes(d *Distribution) (own, others []key) {
+	cv := at("cv", &d.CV, above(0, 10))
+	heavy, times := at("heavy", &d.Heavy, above(0, 0.99)), at("factor", &d.Factor, above(1, maxFactor))
+	switch d.Kind {
+	case Lognormal:
+		return []key{cv}, []key{heavy, times}
+	case Bimodal:
+		return []key{heavy, times}, []key{cv}
+	default:
+		return nil, []key{cv, heavy, times}
+	}
 }
 
-func shapes(d *Distribution) []shape {
-	return []shape{
-		{Lognormal, "cv", &d.CV, 1, above(0, 10)},
-		{Bimodal, "heavy", &d.Heavy, 0.1, above(0, 0.99)},
-		{Bimodal, "factor", &d.Factor, 10, above(1, maxFactor)},
+// usualDistribution has the shape that is not written.
+func usualDistribution(family Kind) Distribution {
+	switch family {
+	case Lognormal:
+		return Distribution{Kind: family, CV: 1}
+	case Bimodal:
+		return Distribution{Kind: family, Heavy: 0.1, Factor: 10}
+	default:
+		return Distribution{Kind: family}
 	}
 }
 
@@ -38,10 +47,9 @@ func (k Kind) isKnown() bool {
 
 func formatDistribution(d Distribution) string {
 	parts := []string{string(d.Kind) + ":" + formatTime(d.Mean)}
-	for _, sh := range shapes(&d) {
-		if sh.of == d.Kind {
-			parts = append(parts, sh.name+"="+formatNumber(*sh.at))
-		}
+	own, _ := shapes(&d)
+	for _, k := range own {
+		parts = append(parts, k.name+"="+k.print())
 	}
 	return strings.Join(parts, ",")
 }
@@ -49,26 +57,23 @@ func formatDistribution(d Distribution) string {
 func parseDistribution(text string) (Distribution, error) {
 	parts := strings.Split(text, ",")
 	family, mean, found := strings.Cut(parts[0], ":")
-	d := Distribution{Kind: Kind(family)}
+	d := usualDistribution(Kind(family))
 	if !found || !d.Kind.isKnown() {
 		return d, fmt.Errorf("bad distribution %q: want KIND:MEAN with constant, exponential, lognormal or bimodal, as in "+
 			"lognormal:20ms,cv=1", text)
-	}
-	all := slices.DeleteFunc(shapes(&d), func(sh shape) bool { return sh.of != d.Kind })
-	for _, sh := range all {
-		*sh.at = sh.usual
 	}
 	var err error
 	if d.Mean, err = parseTime(mean); err != nil {
 		return d, err
 	}
+	own, _ := shapes(&d)
 	for _, part := range parts[1:] {
 		name, value, _ := strings.Cut(part, "=")
-		i := slices.IndexFunc(all, func(sh shape) bool { return sh.name == name })
-		if i < 0 {
+		k, _ := named(own, name)
+		if k == nil {
 			return d, fmt.Errorf("unknown %q of a %s distribution: lognormal has cv=, bimodal has heavy= and factor=", part, d.Kind)
 		}
-		if *all[i].at, err = parseNumber(value); err != nil {
+		if err := k.parse(value); err != nil {
 			return d, err
 		}
 	}
@@ -83,12 +88,15 @@ func checkDistribution(d Distribution) error {
 	if d.Mean <= 0 || d.Mean > maxMean {
 		return fmt.Errorf("has a mean of %s: want more than 0s and at most %s", formatTime(d.Mean), formatTime(maxMean))
 	}
-	for _, sh := range shapes(&d) {
-		if err := sh.kind.check(*sh.at); err != nil && sh.of == d.Kind {
-			return fmt.Errorf("has a %s that %w", sh.name, err)
+	own, others := shapes(&d)
+	for _, k := range own {
+		if err := k.check(); err != nil {
+			return fmt.Errorf("has a %s that %w", k.name, err)
 		}
-		if sh.of != d.Kind && *sh.at != 0 {
-			return fmt.Errorf("has %s, which only %s has: leave it out", sh.name, sh.of)
+	}
+	for _, k := range others {
+		if k.print() != "0" {
+			return fmt.Errorf("has %s, which another kind has: leave it out", k.name)
 		}
 	}
 	return nil

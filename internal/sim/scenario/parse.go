@@ -133,7 +133,7 @@ func (p *parser) section(sec section) {
 	case resultsSection:
 		p.s.Results = prose(sec.body)
 	default:
-		p.unknown(sec.name, []string{clusterSection, runSection, stepsSection, explainSection, resultsSection},
+		p.unknown([]string{clusterSection, runSection, stepsSection, explainSection, resultsSection},
 			"is no section: want cluster, run, steps, explain or results")
 	}
 }
@@ -171,7 +171,7 @@ func (p *parser) statement(words []string) {
 		for _, st := range all {
 			names = append(names, st.name)
 		}
-		p.unknown(p.name, names, "unknown statement: want one of "+strings.Join(names, ", "))
+		p.unknown(names, "unknown statement: want one of "+strings.Join(names, ", "))
 		return
 	}
 	if first, ok := p.lines[p.name]; !ok {
@@ -181,14 +181,13 @@ func (p *parser) statement(words []string) {
 		return
 	}
 	if all[i].absent {
-		p.s.addPart(p.name)
-		all = statements(p.s)
+		all[i].attach()
 	}
 	switch st := &all[i]; {
 	case st.parse != nil:
 		st.parse(p, words)
-	case st.value != nil:
-		if err := st.value.parse(strings.Join(words, " ")); err != nil {
+	case st.keys[0].name == "":
+		if err := st.keys[0].parse(strings.Join(words, " ")); err != nil {
 			p.refuse("", "%v", err)
 		}
 	default:
@@ -198,24 +197,40 @@ func (p *parser) statement(words []string) {
 
 // unknown refuses a name of a section or a statement, and keeps quiet about what follows from the lack of the one that
 // was meant. The message is for names that resemble none.
-func (p *parser) unknown(name string, names []string, message string) {
-	if near, ok := topology.Nearest(name, names); ok {
+func (p *parser) unknown(names []string, message string) {
+	if near, ok := topology.Nearest(p.name, names); ok {
 		p.broken[near] = true
 		message = "is unknown: did you mean " + near + "?"
 	}
 	p.refuse("", "%s", message)
 }
 
+// meant says which of the known names an unknown one resembles, or else lists them after want.
+func meant(name, want string, known []string) string {
+	if near, ok := topology.Nearest(name, known); ok {
+		return "did you mean " + near + "?"
+	}
+	return want + " " + strings.Join(known, ", ")
+}
+
+// named finds the key of a name.
+func named(keys []key, name string) (k *key, known []string) {
+	for i := range keys {
+		if keys[i].name == name {
+			return &keys[i], nil
+		}
+		known = append(known, keys[i].name)
+	}
+	return nil, known
+}
+
 // keys reads FIELD=VALUEs.
 func (p *parser) keys(keys []key, words []string) {
 	for _, word := range words {
 		name, value, found := strings.Cut(word, "=")
-		i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
-		if i < 0 {
-			p.unknownField(name, keys)
-			continue
-		}
-		switch k := &keys[i]; {
+		switch k, known := named(keys, name); {
+		case k == nil:
+			p.refuse(name, "unknown field of %s: %s", p.name, meant(name, "want", known))
 		case !p.note(name):
 		case k.flag && found:
 			p.refuse(name, "is a word of its own: write it without a value")
@@ -227,18 +242,6 @@ func (p *parser) keys(keys []key, words []string) {
 			}
 		}
 	}
-}
-
-func (p *parser) unknownField(name string, keys []key) {
-	var names []string
-	for _, k := range keys {
-		names = append(names, k.name)
-	}
-	if near, ok := topology.Nearest(name, names); ok {
-		p.refuse(name, "unknown field of %s: did you mean %s?", p.name, near)
-		return
-	}
-	p.refuse(name, "unknown field of %s: want %s", p.name, strings.Join(names, ", "))
 }
 
 func (p *parser) step(words []string) {
@@ -356,29 +359,24 @@ func (s *Scenario) printRun() []string {
 	all := statements(usual)
 	var lines []string
 	for i, st := range statements(s) {
-		var words []string
-		switch {
-		case st.print != nil:
+		if st.print != nil {
 			for _, line := range st.print() {
 				lines = append(lines, st.name+" "+line)
 			}
-		case st.value != nil:
-			if text := st.value.print(); text != all[i].value.print() {
-				words = append(words, text)
-			}
-		case !st.absent:
-			for j, k := range st.keys {
-				switch text := k.print(); {
-				case text == all[i].keys[j].print():
-				case k.flag:
-					words = append(words, k.name)
-				default:
-					words = append(words, k.name+"="+text)
-				}
+			continue
+		}
+		line := st.name
+		for j, k := range st.keys {
+			switch text := k.print(); {
+			case st.absent || text == all[i].keys[j].print():
+			case k.flag:
+				line += " " + k.name
+			default:
+				line += " " + strings.TrimPrefix(k.name+"="+text, "=")
 			}
 		}
-		if len(words) > 0 || st.part && !st.absent {
-			lines = append(lines, strings.Join(append([]string{st.name}, words...), " "))
+		if line != st.name || st.attach != nil && !st.absent {
+			lines = append(lines, line)
 		}
 	}
 	return lines

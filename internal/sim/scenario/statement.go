@@ -38,10 +38,9 @@ const Warmup = 10 * time.Second
 // statement is a kind of line of the run section: a word and what follows it.
 type statement struct {
 	name   string
-	absent bool  // the part of the scenario that it is about is not there
-	part   bool  // which may be so
-	keys   []key // FIELD=VALUEs, or
-	value  *key  // the only value, or
+	keys   []key  // FIELD=VALUEs; one without a name is all that follows
+	attach func() // adds the part of the scenario that it is about, which not every scenario has; nil: all have it
+	absent bool   // this one has not
 	// parse and print are of a statement that may stand on several lines: its words, and its lines without the name.
 	parse func(p *parser, words []string)
 	print func() []string
@@ -51,7 +50,6 @@ type statement struct {
 func statements(s *Scenario) []statement {
 	server, network, request, discovery := &s.Server, &s.Network, &s.Request, &s.Discovery
 	day, scaler, pools := cmp.Or(s.Day, usualDay()), cmp.Or(s.Autoscale, usualAutoscale()), cmp.Or(s.NodePools, usualNodePools())
-	one := func(k key) *key { return &k }
 	return []statement{
 		{name: "clients", parse: parseClients, print: s.printClients},
 		{name: "rate", parse: parseRate, print: s.printRate},
@@ -91,13 +89,13 @@ func statements(s *Scenario) []statement {
 			at("jitter", &discovery.Jitter, number(0, 1)),
 			at("lost", &discovery.Lost, duration(0, maxLength)),
 		}},
-		{name: "day", part: true, absent: s.Day == nil, keys: []key{
+		{name: "day", attach: func() { s.Day = day }, absent: s.Day == nil, keys: []key{
 			at("period", &day.Period, duration(time.Second, maxLength)),
 			at("low", &day.Low, number(0, maxFactor)),
 			at("high", &day.High, number(0, maxFactor)),
 			at("lag", &day.Lag, lag()),
 		}},
-		{name: "autoscale", part: true, absent: s.Autoscale == nil, keys: []key{
+		{name: "autoscale", attach: func() { s.Autoscale = scaler }, absent: s.Autoscale == nil, keys: []key{
 			at("min", &scaler.Min, whole(1, maxEndpoints)),
 			at("max", &scaler.Max, whole(1, maxEndpoints)),
 			at("target", &scaler.Target, number(0.01, 1)),
@@ -106,16 +104,16 @@ func statements(s *Scenario) []statement {
 			at("window", &scaler.Window, duration(time.Second, maxWait)),
 			at("stabilization", &scaler.Stabilization, duration(0, maxLength)),
 		}},
-		{name: "nodes", part: true, absent: s.NodePools == nil, keys: []key{
+		{name: "nodes", attach: func() { s.NodePools = pools }, absent: s.NodePools == nil, keys: []key{
 			at("pods-per-node", &pools.PodsPerNode, whole(1, maxEndpoints)),
 			at("max", &pools.Max, whole(1, maxEndpoints)),
 			at("boot", &pools.Boot, duration(0, maxWait)),
 			at("idle", &pools.Idle, duration(0, maxLength)),
 		}},
-		{name: "warmup", value: one(at("", &s.NoWarmup, noWarmup()))},
-		{name: "length", value: one(at("", &s.Length, runLength()))},
-		{name: "stress", value: one(at("", &s.Stress, window()))},
-		{name: "affected", value: one(at("", &s.Affected, zoneList()))},
+		{name: "warmup", keys: []key{at("", &s.NoWarmup, noWarmup())}},
+		{name: "length", keys: []key{at("", &s.Length, runLength())}},
+		{name: "stress", keys: []key{at("", &s.Stress, window())}},
+		{name: "affected", keys: []key{at("", &s.Affected, zoneList())}},
 	}
 }
 
@@ -154,18 +152,6 @@ func usualAutoscale() *Autoscale {
 }
 
 func usualNodePools() *NodePools { return &NodePools{PodsPerNode: 4, Max: 10, Boot: time.Minute} }
-
-// addPart makes the part of the scenario that a statement is about.
-func (s *Scenario) addPart(statement string) {
-	switch statement {
-	case "day":
-		s.Day = usualDay()
-	case "autoscale":
-		s.Autoscale = usualAutoscale()
-	case "nodes":
-		s.NodePools = usualNodePools()
-	}
-}
 
 // defaultStress is the middle of the run: from 30 % of it, and not before the warm-up is over, to 70 %.
 func defaultStress(length time.Duration) Window {
@@ -314,9 +300,26 @@ func parseClients(p *parser, words []string) {
 		}
 		return found
 	})
+	p.pairs(words, "ZONE:VALUE, as in a:8", func(name, value string) (err error) {
+		c := Clients{Shares: slices.Clone(shares)}
+		if c.Zone, err = topology.ParseZone(name); err != nil || !p.note(name) {
+			return err
+		}
+		if c.Count, err = parseInt(value); err == nil {
+			p.s.Clients = append(p.s.Clients, c)
+		}
+		return err
+	})
+}
+
+// pairs hands every NAME:VALUE to read.
+func (p *parser) pairs(words []string, form string, read func(name, value string) error) {
 	for _, word := range words {
-		if zone, count, ok := zoneValue(p, word, "8", parseInt); ok {
-			p.s.Clients = append(p.s.Clients, Clients{Zone: zone, Count: count, Shares: slices.Clone(shares)})
+		name, value, found := strings.Cut(word, ":")
+		if !found {
+			p.refuse("", "bad %q: want %s", word, form)
+		} else if err := read(name, value); err != nil {
+			p.refuse("", "%v", err)
 		}
 	}
 }
@@ -333,100 +336,70 @@ func (p *parser) shares(list string) []float64 {
 	return shares
 }
 
-// zoneValue reads ZONE:VALUE, once for each zone.
-func zoneValue[T any](p *parser, word, example string, parse func(string) (T, error)) (zone topology.Zone, value T, ok bool) {
-	name, text, found := strings.Cut(word, ":")
-	if !found {
-		p.refuse("", "bad %q: want ZONE:VALUE, as in a:%s", word, example)
-		return zone, value, false
-	}
-	zone, err := topology.ParseZone(name)
-	if err != nil {
-		p.refuse("", "%v", err)
-		return zone, value, false
-	}
-	if !p.note(name) {
-		return zone, value, false
-	}
-	if value, err = parse(text); err != nil {
-		p.refuse(name, "%v", err)
-	}
-	return zone, value, err == nil
-}
-
 // printClients writes zones with equal shares on one line.
 func (s *Scenario) printClients() []string {
 	var lines []string
-	for i := 0; i < len(s.Clients); {
-		var words []string
-		shares := s.Clients[i].Shares
-		for i < len(s.Clients) && slices.Equal(s.Clients[i].Shares, shares) {
-			words = append(words, string(s.Clients[i].Zone)+":"+strconv.Itoa(s.Clients[i].Count))
-			i++
+	for i, c := range s.Clients {
+		word := string(c.Zone) + ":" + strconv.Itoa(c.Count)
+		if i > 0 && c.Shares == nil && s.Clients[i-1].Shares == nil {
+			lines[len(lines)-1] += " " + word
+			continue
 		}
-		if len(shares) > 0 {
-			var parts []string
-			for _, share := range shares {
-				parts = append(parts, formatPercent(share))
-			}
-			words = append(words, "shares="+strings.Join(parts, ","))
+		for j, share := range c.Shares {
+			word += map[bool]string{true: " shares=", false: ","}[j == 0] + formatPercent(share)
 		}
-		lines = append(lines, strings.Join(words, " "))
+		lines = append(lines, word)
 	}
 	return lines
 }
 
 // parseRate reads ZONE:RATE…; the rates go to their clients when all lines are read.
 func parseRate(p *parser, words []string) {
-	for _, word := range words {
-		if zone, rate, ok := zoneValue(p, word, "660", parseNumber); ok {
+	p.pairs(words, "ZONE:VALUE, as in a:660", func(name, value string) error {
+		zone, err := topology.ParseZone(name)
+		if err != nil || !p.note(name) {
+			return err
+		}
+		rate, err := parseNumber(value)
+		if err == nil {
 			p.rates = append(p.rates, zoneRate{zone, rate})
 		}
-	}
+		return err
+	})
 }
 
 func (s *Scenario) printRate() []string {
-	var words []string
-	for _, c := range s.Clients {
-		words = append(words, string(c.Zone)+":"+formatNumber(c.Rate))
-	}
-	return oneLine(words)
+	return oneLine(s.Clients, func(c Clients) string { return string(c.Zone) + ":" + formatNumber(c.Rate) })
 }
 
 // parseSpeed reads PLACE:FACTOR….
 func parseSpeed(p *parser, words []string) {
-	for _, word := range words {
-		place, value, found := strings.Cut(word, ":")
-		if !found {
-			p.refuse("", "bad %q: want PLACE:FACTOR, as in a/1-3:0.5", word)
-			continue
-		}
-		where, err := parseWhere(place)
-		var factor float64
-		if err == nil {
-			factor, err = parseNumber(value)
-		}
+	p.pairs(words, "PLACE:FACTOR, as in a/1-3:0.5", func(name, value string) error {
+		where, err := parseWhere(name)
 		if err != nil {
-			p.refuse("", "%v", err)
-			continue
+			return err
 		}
-		p.s.Server.Speeds = append(p.s.Server.Speeds, Speed{where, factor})
-		p.lines["speed."+where.String()] = p.at // the last one counts
-	}
+		speed, err := parseNumber(value)
+		if err == nil {
+			p.s.Server.Speeds = append(p.s.Server.Speeds, Speed{where, speed})
+			p.lines["speed."+where.String()] = p.at // the last one counts
+		}
+		return err
+	})
 }
 
 func (s *Scenario) printSpeed() []string {
-	var words []string
-	for _, sp := range s.Server.Speeds {
-		words = append(words, sp.Where.String()+":"+formatNumber(sp.Factor))
-	}
-	return oneLine(words)
+	return oneLine(s.Server.Speeds, func(sp Speed) string { return sp.Where.String() + ":" + formatNumber(sp.Factor) })
 }
 
-// oneLine is a line of the words; none without any.
-func oneLine(words []string) []string {
-	if len(words) == 0 {
+// oneLine writes all on a line; none without any.
+func oneLine[T any](all []T, write func(T) string) []string {
+	if len(all) == 0 {
 		return nil
+	}
+	words := make([]string, 0, len(all))
+	for _, one := range all {
+		words = append(words, write(one))
 	}
 	return []string{strings.Join(words, " ")}
 }

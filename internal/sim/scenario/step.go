@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // scope is what a verb's place may name.
@@ -164,10 +162,7 @@ func parseStep(words []string) (Step, error) {
 		for _, v := range verbs() {
 			names = append(names, string(v.name))
 		}
-		if near, ok := topology.Nearest(words[1], names); ok {
-			return Step{}, fmt.Errorf("unknown verb %q: did you mean %s?", words[1], near)
-		}
-		return Step{}, fmt.Errorf("unknown verb %q: want one of %s", words[1], strings.Join(names, ", "))
+		return Step{}, fmt.Errorf("unknown verb %q: %s", words[1], meant(words[1], "want one of", names))
 	}
 	var err error
 	if st.At, err = parseTime(words[0]); err != nil {

@@ -230,12 +230,9 @@ func (v *validator) rates() {
 // values checks every value of a statement by itself.
 func (v *validator) values() {
 	for _, st := range statements(v.s) {
-		if st.value != nil && !v.broken[st.name] {
-			v.report(st.name, st.value.check())
-		}
 		for _, k := range st.keys {
-			if !st.absent {
-				v.report(st.name+"."+k.name, k.check())
+			if !st.absent && (k.name != "" || !v.broken[st.name]) {
+				v.report(strings.TrimSuffix(st.name+"."+k.name, "."), k.check())
 			}
 		}
 	}
