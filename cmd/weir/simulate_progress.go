@@ -57,7 +57,7 @@ func barText(p simulate.Progress, width int) string {
 	text := fmt.Sprintf(" %3.0f %%  %d of %d runs", 100*p.Done, p.Runs, p.Of)
 	const settled = 2 * time.Second // what is left is a guess before that
 	if p.Elapsed >= settled {
-		text += fmt.Sprintf(", %v left", p.Left.Round(time.Second))
+		text += fmt.Sprintf(", %v left", p.Left().Round(time.Second))
 	}
 	const narrow, wide = 10, 40
 	room := min(width-len(text), wide)

@@ -307,7 +307,7 @@ func TestInterruptedSimulationsPrintNothing(t *testing.T) {
 }
 
 func TestTheProgressBarFitsItsLine(t *testing.T) {
-	p := simulate.Progress{Runs: 3, Of: 12, Done: 0.25, Elapsed: 10 * time.Second, Left: 30 * time.Second}
+	p := simulate.Progress{Runs: 3, Of: 12, Done: 0.25, Elapsed: 10 * time.Second}
 	if got, want := barText(p, 60), strings.Repeat("█", 7)+strings.Repeat("░", 23)+"  25 %  3 of 12 runs, 30s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

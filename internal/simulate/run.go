@@ -163,9 +163,9 @@ func (j Job) run(ctx context.Context, start func(Job) (Simulation, error), m *me
 		}
 		until := min(now+slice, j.Scenario.Length)
 		s.Step(until)
-		m.add(j, until-now)
+		m.add(j.weight(until-now), 0)
 		now = until
 	}
-	m.finish()
+	m.add(0, 1)
 	return s.Result(), nil
 }

@@ -129,12 +129,12 @@ func TestProgressRisesToTheWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, p := range seen[1:] {
-		if before := seen[i]; p.Done < before.Done || p.Runs < before.Runs || p.Elapsed < before.Elapsed || p.Left < 0 {
+		if before := seen[i]; p.Done < before.Done || p.Runs < before.Runs || p.Elapsed < before.Elapsed || p.Left() < 0 {
 			t.Fatalf("progress went from %+v to %+v", before, p)
 		}
 	}
 	last := seen[len(seen)-1]
-	if last.Done < 0.999 || last.Runs != 18 || last.Of != 18 || last.Left > last.Elapsed {
+	if last.Done < 0.999 || last.Runs != 18 || last.Of != 18 || last.Left() > last.Elapsed {
 		t.Errorf("the last progress is %+v", last)
 	}
 }

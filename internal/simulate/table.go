@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/internal/grid"
+	"github.com/weir-lb/weir/internal/sim/score"
 )
 
 // Table is text in columns, for people and for other programs.
@@ -15,16 +16,25 @@ type Table struct {
 	Rows    [][]string // as wide as Columns
 }
 
-// Print writes the table with aligned columns: the first ones, left of them, to the left, and numbers to the right.
-func (t *Table) Print(w io.Writer, left int) error {
-	var g grid.Table
-	g.Gap, g.Right = 3, func(column int) bool { return column >= left }
+// cells are all rows, the titles first.
+func (t *Table) cells() [][]grid.Cell {
+	var all [][]grid.Cell
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
 		cells := make([]grid.Cell, 0, len(row))
 		for _, cell := range row {
 			cells = append(cells, grid.Text(cell))
 		}
-		g.Add(cells...)
+		all = append(all, cells)
+	}
+	return all
+}
+
+// Print writes the table with aligned columns: the first ones, left of them, to the left, and numbers to the right.
+func (t *Table) Print(w io.Writer, left int) error {
+	var g grid.Table
+	g.Gap, g.Right = 3, func(column int) bool { return column >= left }
+	for _, row := range t.cells() {
+		g.Add(row...)
 	}
 	_, err := io.WriteString(w, strings.Join(g.Lines(0, grid.Painter{}), "\n")+"\n")
 	return err
@@ -32,27 +42,7 @@ func (t *Table) Print(w io.Writer, left int) error {
 
 // Markdown writes the table for documents; its first columns are aligned as by Print.
 func (t *Table) Markdown(w io.Writer, left int) error {
-	var b strings.Builder
-	line := func(cells []string) {
-		b.WriteString("|")
-		for _, cell := range cells {
-			b.WriteString(" " + strings.ReplaceAll(cell, "|", `\|`) + " |")
-		}
-		b.WriteString("\n")
-	}
-	line(t.Columns)
-	rule := make([]string, len(t.Columns))
-	for i := range rule {
-		rule[i] = "---"
-		if i >= left {
-			rule[i] = "---:"
-		}
-	}
-	line(rule)
-	for _, row := range t.Rows {
-		line(row)
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, score.MarkdownTable(t.cells(), left))
 	return err
 }
 

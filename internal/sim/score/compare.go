@@ -19,10 +19,10 @@ type Options struct {
 // Compare makes a board of results: any number of them, in any order, nil ones left out. Of two results of the same
 // scenario, strategy and seed only one counts: equal runs have equal results.
 func Compare(results []*sim.Result, o Options) Board {
-	o = o.completed(results)
-	runs := gather(results, &o)
+	runs := gather(results)
+	o = o.completed(runs)
 	b := Board{
-		Notice: notice, Confidence: confidence, Measures: o.Measures, Seeds: runs.seeds(), Tables: make([]Table, 0, len(o.Scenarios)),
+		Notice: notice, Confidence: confidence, Measures: o.Measures, Seeds: runs.seeds(&o), Tables: make([]Table, 0, len(o.Scenarios)),
 	}
 	fields := make([]field, 0, len(o.Scenarios))
 	for _, s := range o.Scenarios {
@@ -43,25 +43,22 @@ func Compare(results []*sim.Result, o Options) Board {
 }
 
 // completed fills in what was not named.
-func (o Options) completed(results []*sim.Result) Options {
-	names := func(of func(*sim.Result) string) []Label {
+func (o Options) completed(rs runs) Options {
+	names := func(name func(of) string) (labels []Label) {
 		set := make(map[string]bool)
-		for _, r := range results {
-			if r != nil {
-				set[of(r)] = true
-			}
+		for key := range rs {
+			set[name(key)] = true
 		}
-		var labels []Label
 		for _, name := range slices.Sorted(maps.Keys(set)) {
 			labels = append(labels, Label{Name: name, Title: name})
 		}
 		return labels
 	}
 	if o.Scenarios == nil {
-		o.Scenarios = names(func(r *sim.Result) string { return r.Scenario })
+		o.Scenarios = names(func(key of) string { return key.scenario })
 	}
 	if o.Strategies == nil {
-		o.Strategies = names(func(r *sim.Result) string { return r.Strategy })
+		o.Strategies = names(func(key of) string { return key.strategy })
 	}
 	if o.Measures == nil {
 		o.Measures = Measures()
@@ -72,33 +69,32 @@ func (o Options) completed(results []*sim.Result) Options {
 // of says what a run was of.
 type of struct{ scenario, strategy string }
 
-// runs are the results that count, each list by seed, each seed once.
+// runs are the results, each list by seed, each seed once.
 type runs map[of][]*sim.Result
 
-func gather(results []*sim.Result, o *Options) runs {
-	has := func(labels []Label, name string) bool {
-		return slices.ContainsFunc(labels, func(l Label) bool { return l.Name == name })
-	}
+func gather(results []*sim.Result) runs {
 	found := make(runs)
 	for _, r := range results {
-		if r == nil || !has(o.Scenarios, r.Scenario) || !has(o.Strategies, r.Strategy) {
-			continue
+		if r != nil {
+			key := of{r.Scenario, r.Strategy}
+			found[key] = append(found[key], r)
 		}
-		key := of{r.Scenario, r.Strategy}
-		at, twice := slices.BinarySearchFunc(found[key], r.Seed, func(r *sim.Result, seed uint64) int { return cmp.Compare(r.Seed, seed) })
-		if !twice {
-			found[key] = slices.Insert(found[key], at, r)
-		}
+	}
+	for key, list := range found {
+		slices.SortStableFunc(list, func(a, b *sim.Result) int { return cmp.Compare(a.Seed, b.Seed) })
+		found[key] = slices.CompactFunc(list, func(a, b *sim.Result) bool { return a.Seed == b.Seed })
 	}
 	return found
 }
 
-// seeds counts the different seeds.
-func (rs runs) seeds() int {
+// seeds counts the different seeds of what a board has.
+func (rs runs) seeds(o *Options) int {
 	set := make(map[uint64]bool)
-	for _, list := range rs {
-		for _, r := range list {
-			set[r.Seed] = true
+	for _, scenario := range o.Scenarios {
+		for _, strategy := range o.Strategies {
+			for _, r := range rs[of{scenario.Name, strategy.Name}] {
+				set[r.Seed] = true
+			}
 		}
 	}
 	return len(set)

@@ -59,23 +59,28 @@ func (p *printer) heading(name, title string) {
 	p.line()
 }
 
-// markdown writes rows, the first as head; the first column is aligned left, the others right.
 func (p *printer) markdown(rows [][]grid.Cell) {
+	p.line(grid.Text(MarkdownTable(rows, 1)))
+}
+
+// MarkdownTable writes rows in GitHub's markup, the first as head: bold what has the tone of the best, the first left
+// columns aligned to the left, the others to the right.
+func MarkdownTable(rows [][]grid.Cell, left int) string {
+	var b strings.Builder
 	for i, row := range rows {
-		var line strings.Builder
 		for _, c := range row {
 			s := escaped(c.Text)
 			if c.Tone == best {
 				s = "**" + s + "**"
 			}
-			line.WriteString("| " + s + " ")
+			b.WriteString("| " + s + " ")
 		}
-		p.line(grid.Text(line.String() + "|"))
+		b.WriteString("|\n")
 		if i == 0 {
-			p.line(grid.Text("| :-- |" + strings.Repeat(" --: |", len(row)-1)))
+			b.WriteString("|" + strings.Repeat(" :-- |", left) + strings.Repeat(" --: |", len(row)-left) + "\n")
 		}
 	}
-	p.line()
+	return b.String()
 }
 
 // escaped keeps a text from being markup, as far as titles and names go. The marks of this package's own bold stay.
