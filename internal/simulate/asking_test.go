@@ -94,7 +94,7 @@ func TestAnswersCompareEachStrategyWithItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"| WHAT IF | STRATEGY | IN ZONE % | SUCCESS % | P99 MS | PEAK LOAD | $/MONTH |\n| :-- | :-- | --: |",
+		"| WHAT IF | STRATEGY | IN ZONE % | SUCCESS % | P99 MS | PEAK LOAD | $/MONTH |\n| --- | --- | ---: |",
 		"| as it is | kube-proxy | 50.0 | 100.00 | 32 | 6.00 | 1460 |",
 		"| zone a lost | weir | 50.0 → 50.0 | 100.00 → 75.00 | 32 → 32 | 6.00 → 6.00 | 1460 → 1460 |",
 	} {

@@ -77,7 +77,7 @@ func MarkdownTable(rows [][]grid.Cell, left int) string {
 		}
 		b.WriteString("|\n")
 		if i == 0 {
-			b.WriteString("|" + strings.Repeat(" :-- |", left) + strings.Repeat(" --: |", len(row)-left) + "\n")
+			b.WriteString("|" + strings.Repeat(" --- |", left) + strings.Repeat(" ---: |", len(row)-left) + "\n")
 		}
 	}
 	return b.String()
