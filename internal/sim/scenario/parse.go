@@ -365,18 +365,18 @@ func (s *Scenario) printRun() []string {
 			}
 			continue
 		}
-		line := st.name
+		words := []string{st.name}
 		for j, k := range st.keys {
 			switch text := k.print(); {
 			case st.absent || text == all[i].keys[j].print():
 			case k.flag:
-				line += " " + k.name
+				words = append(words, k.name)
 			default:
-				line += " " + strings.TrimPrefix(k.name+"="+text, "=")
+				words = append(words, strings.TrimPrefix(k.name+"="+text, "="))
 			}
 		}
-		if line != st.name || st.attach != nil && !st.absent {
-			lines = append(lines, line)
+		if len(words) > 1 || st.attach != nil && !st.absent {
+			lines = append(lines, strings.Join(words, " "))
 		}
 	}
 	return lines
