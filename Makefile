@@ -49,11 +49,9 @@ lint:
 	$(TOOL) golangci-lint run $(PKG)
 
 # Every fuzz target, one after the other, each for FUZZTIME: a number of inputs, as a length of time makes a target fail now
-# and then when it is over (golang/go#75804, mended in Go 1.27). Interesting inputs are hardly minimized, which would be most
-# of the work.
+# and then when it is over (golang/go#75804, mended in Go 1.27).
 fuzz:
-	@set -e; grep -rEo '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | while IFS=: read -r file func; do \
-	  $(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$(dirname "$$file")"; done
+	@GO="$(GO)" test/fuzz.sh $(FUZZTIME)
 
 # Benchmarks whose names match BENCH, COUNT times.
 bench:
