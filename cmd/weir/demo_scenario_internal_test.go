@@ -35,7 +35,6 @@ func TestScenariosThatSocketsCannotPlayAreRefusedBeforeAnythingRuns(t *testing.T
 		"--scenario steady --peak NaN":                      "--peak=NaN: want 1 or more",
 		"--scenario steady --peak 1e-300":                   "--peak=1e-300: want 1 or more",
 		"--scenario steady --speed 2":                       "speed",
-		"--scenario steady --strategy Hazl":                 "strategy",
 		"--output markdown":                                 "markdown",
 	} {
 		t.Run(args, func(t *testing.T) {
