@@ -40,7 +40,7 @@ func (r *running) of(t *testing.T, e *endpoint) agent.EndpointStatus {
 	return agent.EndpointStatus{}
 }
 
-// out counts the endpoints that sit out.
+// out counts the ejected endpoints.
 func (r *running) out(t *testing.T) int {
 	t.Helper()
 	n := 0
@@ -74,7 +74,7 @@ func TestGatewayErrorsInARowPauseAnEndpointForTheBaseEjectionTime(t *testing.T) 
 		}
 	})
 	r := w.start(agent.Config{Node: "node-a"})
-	patience.Until(t, "it sits out", func() bool { r.zones(3); return r.of(t, bad).Ejections > 0 })
+	patience.Until(t, "it is ejected", func() bool { r.zones(3); return r.of(t, bad).Ejections > 0 })
 	patience.Until(t, "it is asked again", func() bool { r.zones(3); return bad.hits.Load() > 3 })
 	mu.Lock()
 	if pause := times[3].Sub(times[2]); pause < base {
@@ -135,14 +135,14 @@ func TestWhoFailsMoreThanThePercentageSitsOut(t *testing.T) {
 	r := w.start(agent.Config{Node: "node-a"})
 	stop := r.load(4)
 	defer stop()
-	patience.Until(t, "it sits out", func() bool { return r.of(t, w.endpoints[1]).Out })
+	patience.Until(t, "it is ejected", func() bool { return r.of(t, w.endpoints[1]).Out })
 	if s := r.of(t, w.endpoints[1]); s.OutFor < long.Seconds()/2 {
-		t.Errorf("it sits out for %.0f s more, want the policy's %v", s.OutFor, long)
+		t.Errorf("it is ejected for %.0f s more, want the policy's %v", s.OutFor, long)
 	}
 	before := hits(w.endpoints)
 	patience.Until(t, "the others go on", func() bool { return hits(w.endpoints) > before+500 })
 	if n := r.out(t); n != 1 {
-		t.Errorf("%d sit out, want the one that fails a quarter", n)
+		t.Errorf("%d are ejected, want the one that fails a quarter", n)
 	}
 }
 
@@ -229,12 +229,12 @@ func TestAPanicThresholdOfAHundredUsesWhoSitsOut(t *testing.T) {
 	bad := w.endpoints[1]
 	bad.fails(http.StatusBadGateway)
 	r := w.start(agent.Config{Node: "node-a"})
-	patience.Until(t, "it sits out", func() bool { r.zones(1); return r.of(t, bad).Out })
+	patience.Until(t, "it is ejected", func() bool { r.zones(1); return r.of(t, bad).Out })
 	bad.behaves()
 	before := bad.hits.Load()
 	patience.Until(t, "it is used all the same", func() bool { r.zones(10); return bad.hits.Load() > before+20 })
 	if s := r.of(t, bad); !s.Out || s.Ejections != 1 {
-		t.Errorf("want it to sit out for the first time, got %+v", s)
+		t.Errorf("want its first ejection, got %+v", s)
 	}
 }
 
@@ -245,9 +245,9 @@ func TestAPanicThresholdOfZeroUsesNobodyWhoSitsOut(t *testing.T) {
 		e.fails(http.StatusServiceUnavailable)
 	}
 	r := w.start(agent.Config{Node: "node-a"})
-	patience.Until(t, "all sit out", func() bool { r.zones(1); return r.out(t) == 3 })
+	patience.Until(t, "all are ejected", func() bool { r.zones(1); return r.out(t) == 3 })
 	before := hits(w.endpoints)
-	patience.Stays(t, someTicks, "endpoints that sit out get nothing", func() bool {
+	patience.Stays(t, someTicks, "ejected endpoints get nothing", func() bool {
 		return r.zones(5)["503"] == 5 && hits(w.endpoints) == before
 	})
 }
@@ -260,9 +260,9 @@ func TestOneEndpointMaySitOutOfAFew(t *testing.T) {
 		e.fails(http.StatusServiceUnavailable)
 	}
 	r := w.start(agent.Config{Node: "node-a"})
-	patience.Until(t, "one sits out", func() bool { r.zones(1); return r.out(t) == 1 })
+	patience.Until(t, "one is ejected", func() bool { r.zones(1); return r.out(t) == 1 })
 	before := hits(w.endpoints[:2])
-	patience.Stays(t, someTicks, "one sits out", func() bool { r.zones(10); return r.out(t) == 1 })
+	patience.Stays(t, someTicks, "one is ejected", func() bool { r.zones(10); return r.out(t) == 1 })
 	if hits(w.endpoints[:2]) == before {
 		t.Error("the other one that fails got no requests: an endpoint that may not be ejected takes part")
 	}
@@ -279,7 +279,7 @@ func TestAChangeOfPolicyKeepsWhatThePoolKnows(t *testing.T) {
 	asked := make(chan struct{})
 	ask := sync.OnceFunc(func() { close(asked) })
 	r := w.start(agent.Config{Node: "node-a"})
-	patience.Until(t, "one sits out", func() bool { r.zones(1); return r.out(t) == 1 })
+	patience.Until(t, "one is ejected", func() bool { r.zones(1); return r.out(t) == 1 })
 	before := busy.hits.Load()
 	busy.answers(func(http.ResponseWriter, *http.Request) { ask(); <-release })
 	var waiting sync.WaitGroup

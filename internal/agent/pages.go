@@ -99,9 +99,9 @@ type EndpointStatus struct {
 	Cost      topology.Cost `json:"cost"`
 	InFlight  int64         `json:"inFlight"`
 	Slowdown  float64       `json:"slowdown"`
-	Out       bool          `json:"out"`                 // sits out because it kept failing
+	Out       bool          `json:"out"`                 // ejected because it kept failing
 	OutFor    float64       `json:"outSeconds,omitzero"` // how much longer
-	Ejections int64         `json:"ejections"`           // how often it sat out
+	Ejections int64         `json:"ejections"`           // how often it was ejected
 	Drained   bool          `json:"drained"`
 }
 

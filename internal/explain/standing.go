@@ -82,10 +82,10 @@ func Summarise(p *plan.Plan) Summary {
 	return f
 }
 
-// refusedCode stands in a list where a wish is refused; conditions use it too.
+// refusedCode stands in a list where a setting is refused; conditions use it too.
 const refusedCode = "Refused"
 
-// why gives a code and a text for the state of a service: a wish that is refused, else why slices lag behind, else why
+// why gives a code and a text for the state of a service: a setting that is refused, else why slices lag behind, else why
 // the cluster does other than the plan, else the plan's first reason.
 func (x *Explanation) why() (code, text string) {
 	s := x.Cluster

@@ -61,7 +61,7 @@ func TestExampleMeshDefaultEjectsWhoFails(t *testing.T) {
 	eject := func(p *pod) (seconds float64) {
 		p.fails(http.StatusInternalServerError)
 		failed := 0
-		patience.Until(t, p.name+" sits out", func() bool {
+		patience.Until(t, p.name+" is ejected", func() bool {
 			if got, err := c.get("/"); err != nil || got.status != http.StatusOK {
 				failed++
 			}
@@ -69,17 +69,17 @@ func TestExampleMeshDefaultEjectsWhoFails(t *testing.T) {
 			return seconds > 1 // weir's own rule begins with a second
 		})
 		if failed < 5 {
-			t.Errorf("%s sits out after %d errors, want 5", p.name, failed)
+			t.Errorf("%s is ejected after %d errors, want 5", p.name, failed)
 		}
 		return seconds
 	}
 	a1, a2 := s.pod("a1"), s.pod("a2")
 	if seconds := eject(a1); seconds > 30 {
-		t.Errorf("it sits out for %v s, want 30", seconds)
+		t.Errorf("it is ejected for %v s, want 30", seconds)
 	}
 	before := a1.hits.Load()
 	if answers := c.count(t, 300); a1.hits.Load() != before || answers["a2"] == 0 || len(answers) != 7 {
-		t.Errorf("while a1 sits out %v answer", answers)
+		t.Errorf("while a1 is ejected %v answer", answers)
 	}
 
 	// It comes back after the pause, and then starts slowly: with a tenth of its weight, which grows for 30 s.
@@ -96,7 +96,7 @@ func TestExampleMeshDefaultEjectsWhoFails(t *testing.T) {
 	began := time.Now()
 	answers := c.count(t, 600)
 	weight := max(0.1, (time.Since(began).Seconds()+1)/30) // at the end; a second for its way back
-	most := weight / (6 + weight)                          // beside six whole ones, as a1 still sits out
+	most := weight / (6 + weight)                          // beside six whole ones, as a1 is still ejected
 	if got := float64(answers["a2"]) / 600; got > most+5*math.Sqrt(most*(1-most)/600) {
 		t.Errorf("%v after it came back a2 answers %.3f of the requests, want %.3f at most", time.Since(began), got, most)
 	}

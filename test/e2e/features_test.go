@@ -263,7 +263,7 @@ outlierDetection: {baseEjectionTime: 120s, maxEjectionTime: 120s, maxEjectionPer
 		return true
 	})
 	before := hits(s.pods)
-	patience.Stays(t, time.Second, "no pod is used while all sit out", func() bool { return refused() && hits(s.pods) == before })
+	patience.Stays(t, time.Second, "no pod is used while all are ejected", func() bool { return refused() && hits(s.pods) == before })
 	for _, p := range s.pods {
 		p.behaves()
 	}

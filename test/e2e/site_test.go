@@ -330,7 +330,7 @@ type poolPage []struct {
 	}
 }
 
-// out tells for how many seconds an endpoint sits out; 0: it does not.
+// out tells for how many seconds an endpoint is ejected; 0: it does not.
 func (n *node) out(t *testing.T, p *pod) float64 {
 	t.Helper()
 	var page poolPage

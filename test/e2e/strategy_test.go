@@ -96,7 +96,7 @@ crossZone:
 		{"K-43 crossZone wins over disabled", "disabled: true\ncrossZone: {failover: [{to: {type: Only, zones: [us-west]}}]}", "us-east us-west", "eu-north"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newMesh(t, 40+i, meshZones...) // one endpoint each, so that the second zone to be lost may not sit out
+			m := newMesh(t, 40+i, meshZones...) // one endpoint each, so that the second zone to be lost may not be ejected
 			client := m.follow(t, strategy(c.locality)).asker(t, "")
 			for zone := range strings.FieldsSeq(c.chain) {
 				all := func() bool { return m.zones(client, 30)[zone] == 30 }

@@ -42,7 +42,7 @@ func agentTexts() map[Code]string {
 		NoPorts:             "the service has no ports: {objects}",
 		AddressTaken:        "another service port has this address already: {objects}",
 		AddressNotBound:     "cannot listen, trying again in {retry}: {objects}",
-		StrategyRefused:     "the service's wishes for overflow cannot be had, the defaults are used: {objects}",
+		StrategyRefused:     "the service's overflow settings are refused, the defaults are used: {objects}",
 		DrainOfNoZone:       "a zone is to be drained that no node and no endpoint is in: {objects}",
 		MappedServiceAbsent: "an address is mapped to a service that does not exist: {objects}",
 		MappedPortAbsent:    "an address is mapped to a port that the service does not have: {objects}",

@@ -228,13 +228,13 @@ func TestLastGoodWishesStayUntilTheyAreMended(t *testing.T) {
 		r := w.record("web")
 		s := r.Service
 		if s.Mode != topology.ModeAuto || s.OverloadLimit != 0.5 || len(s.Demand) != 1 || !r.Managed || len(r.Refused()) != 3 {
-			t.Errorf("want the last good wishes and three problems, got %+v of %+v", r, s)
+			t.Errorf("want the last valid settings and three problems, got %+v of %+v", r, s)
 		}
 		if s.Overflow.Strategy != "Hazl" {
-			t.Errorf("want the wish that is good, got %q", s.Overflow.Strategy)
+			t.Errorf("want the valid setting, got %q", s.Overflow.Strategy)
 		}
 		equal(t, "what counts instead", []string{"Auto stays", "the last good value stays", "the last good value stays"}, instead(r))
-		w.set(service("web", label+"=Blanced")) // a second time, and a wish is taken back
+		w.set(service("web", label+"=Blanced")) // a second time, and a setting is removed
 		if r = w.record("web"); r.Service.Mode != topology.ModeAuto || r.Service.OverloadLimit != 0 {
 			t.Errorf("want Auto without a limit, got %+v", r.Service)
 		}
@@ -247,7 +247,7 @@ func TestLastGoodWishesStayUntilTheyAreMended(t *testing.T) {
 		reborn.UID = "another"
 		w.set(reborn)
 		if r = w.record("web"); r.Managed {
-			t.Error("a new service of the same name inherited wishes")
+			t.Error("a new service of the same name inherited settings")
 		}
 		equal(t, "what counts instead", []string{"the hints are left alone"}, instead(r))
 	})
@@ -269,10 +269,10 @@ func TestTheOverflowsLastGoodWishesStay(t *testing.T) {
 		w := start(t, o, service("web", "@weir.dev/strategy=Hazl", "@weir.dev/prefer=cost", "@weir.dev/overload=shed", drain))
 		want := w.record("web").Service.Overflow
 		if want.Strategy != "Hazl" || want.Prefer != "cost" || !want.Shed || len(want.Drains) != 1 {
-			t.Fatalf("the wishes are not understood: %+v", want)
+			t.Fatalf("the settings are not understood: %+v", want)
 		}
 		w.set(service("web", "@weir.dev/strategy=x", "@weir.dev/prefer=x", "@weir.dev/overload=x", "@weir.dev/drain-zone=x"))
-		equal(t, "wishes", want, w.record("web").Service.Overflow)
+		equal(t, "settings", want, w.record("web").Service.Overflow)
 	})
 }
 

@@ -85,7 +85,7 @@ func TestAnAPIServerThatIsGoneLeavesTheLastState(t *testing.T) {
 		t.Fatalf("want 2 endpoints of a known version, got %d", n)
 	}
 	server.Go()
-	server.Drop(service("api")) // nobody sees it go
+	server.Drop(service("api")) // no watch sees it go
 	server.Set(slice("web-1", "web", "10.1.0.1@n1"))
 	patience.Until(t, "the log tells of the outage", func() bool {
 		return strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "the last state stays")

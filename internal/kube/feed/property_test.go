@@ -113,7 +113,7 @@ func (w *fixture) compare(s *feed.State) {
 		}
 		for _, e := range r.Slices {
 			if w.slices["shop/"+e.Name] != e || e.Labels[api.LabelServiceName] != r.Name.Name {
-				w.t.Errorf("%s has the slice %s of somebody else", r.Name, e.Name)
+				w.t.Errorf("%s has the slice %s of another Service", r.Name, e.Name)
 			}
 		}
 	}
