@@ -52,6 +52,7 @@ func (n Number) String() string { return strconv.FormatFloat(float64(n), 'g', -1
 
 // Duration is a length of time, written as 1h or 30s.
 //
+// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('1000000h')",message="want at most 1000000h"
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:Pattern=`^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us|µs|ns)){1,6}$`
 // +kubebuilder:validation:MaxLength=64
@@ -60,13 +61,17 @@ type Duration time.Duration
 // MarshalJSON writes the form of package time, as metav1.Duration does.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
-// UnmarshalJSON reads the form of package time.
+// UnmarshalJSON reads the form of package time. What is too long for that, and may have been stored by an earlier version, becomes
+// the longest Duration, which is no valid one: an error would keep all objects of a list from being read.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
 	parsed, err := time.ParseDuration(text)
+	if err != nil && regexp.MustCompile(`^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us|µs|ns)){1,6}$`).MatchString(text) {
+		parsed, err = math.MaxInt64, nil
+	}
 	*d = Duration(parsed)
 	return err
 }

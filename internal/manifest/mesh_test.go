@@ -113,6 +113,44 @@ func TestALastGoodStateGoesOnWhereADocumentIsRefused(t *testing.T) {
 	}
 }
 
+// A value that is no number or no length of time is a mistake of the one policy: the others of the file count, and the last good
+// rules of this one go on.
+func TestAValueThatCannotBeReadIsAFindingOfItsPolicyAlone(t *testing.T) {
+	object := func(name, spec string) string {
+		return "apiVersion: weir.dev/v1alpha1\nkind: LoadBalancingPolicy\nmetadata: {name: " + name + ", namespace: shop}\n" +
+			"spec: {targetRefs: [{kind: Service, name: web}]" + spec + "}\n---\n"
+	}
+	before := read(t, object("p", ", panicThreshold: 10"))
+	for spec, want := range map[string]string{
+		"loadBalancer: {type: LeastRequest, leastRequest: {activeRequestBias: much}}": "spec.loadBalancer.leastRequest.activeRequestBias: bad number",
+		`panicThreshold: "Inf"`:                                              "spec.panicThreshold: bad number",
+		`locality: {failoverThreshold: "1e1"}`:                               "spec.locality.failoverThreshold: bad number",
+		"locality: {costs: [{from: a, to: b, cost: free}]}":                  "spec.locality.costs[0].cost: bad number",
+		"locality: {overflow: {loadBand: {low: little, high: 2}}}":           "spec.locality.overflow.loadBand.low: bad number",
+		"hashPolicies: [{type: Cookie, cookie: {name: a, ttl: 1 hour}}]":     "spec.hashPolicies[0].cookie.ttl: time: unknown unit",
+		"hashPolicies: [{type: Cookie, cookie: {name: a, ttl: 999999999h}}]": "spec.hashPolicies[0].cookie.ttl: is 2562047h47m16.854775807s or more: want at most 1000000h",
+		"slowStart: {window: 999999999h}":                                    "spec.slowStart.window: is 2562047h47m16.854775807s: want more than 0, and at most 1000000h",
+	} {
+		r := read(t, object("p", ", "+spec)+object("q", ""))
+		if len(r.Refused) != 1 || len(r.Policies.Rules) != 1 || r.Policies.Rules[0].Origin.Name != "q" {
+			t.Errorf("%s: want p refused and q followed: %s", spec, renderPolicies(r))
+			continue
+		}
+		var refused []string
+		for _, f := range r.Problems {
+			if f.IsRefused() {
+				refused = append(refused, f.Text())
+			}
+		}
+		if len(refused) != 1 || !strings.HasPrefix(refused[0], want) || !strings.HasSuffix(refused[0], ": the policy is left out") {
+			t.Errorf("want one finding that begins with\n%s\ngot\n%q", want, refused)
+		}
+		if kept := r.Policies.Keep(before.Policies, r.Refused); len(kept.Rules) != 2 {
+			t.Errorf("%s: the last good rules do not go on", spec)
+		}
+	}
+}
+
 func TestOfTwoDocumentsOfAKindAndNameTheFirstCounts(t *testing.T) {
 	r := read(t, "type: MeshLoadBalancing\nname: a\nto: [{"+everybody+"}]\n---\ntype: MeshLoadBalancing\nname: a\nto: [{"+everybody+"}]\n"+
 		"---\ntype: MeshLoadBalancingStrategy\nname: a\nto: [{"+everybody+"}]\n")

@@ -212,6 +212,8 @@ func refusedPolicies() map[string]string {
 		to + `hashPolicies: [{type: Header, header: {name: ""}}]`:                                                  "spec.hashPolicies[0].header.name",
 		to + "hashPolicies: [{type: Cookie, cookie: {name: a, path: b}}]":                                          "spec.hashPolicies[0].cookie.path",
 		to + "hashPolicies: [{type: Cookie, cookie: {name: a, ttl: 1 hour}}]":                                      "spec.hashPolicies[0].cookie.ttl",
+		to + "hashPolicies: [{type: Cookie, cookie: {name: a, ttl: 1000001h}}]":                                    "spec.hashPolicies[0].cookie.ttl",
+		to + "hashPolicies: [{type: Cookie, cookie: {name: a, ttl: 999999999h}}]":                                  "spec.hashPolicies[0].cookie.ttl",
 		to + "endpointHashKey: {type: Label}":                                                                      "spec.endpointHashKey.key",
 		to + "endpointHashKey: {type: PodName, key: a}":                                                            "spec.endpointHashKey.key",
 		to + "locality: {disabled: true, failover: [{to: {type: Any}}]}":                                           "spec.locality.disabled",

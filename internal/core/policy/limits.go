@@ -18,7 +18,7 @@ func limits(d Dialect) map[string]limit {
 	percent := limit{0, 100, false, "a percentage from 0 to 100"}
 	positive := limit{0, math.MaxFloat64, true, "a finite number above 0"}
 	count := limit{0, MaxCount, false, fmt.Sprintf("a whole number from 0 to %d", MaxCount)}
-	length := limit{0, math.MaxInt64, true, "more than 0"}
+	length := limit{0, float64(MaxDuration), true, "more than 0, and at most 1000000h"}
 	size := limit{1, MaxRingSize, false, fmt.Sprintf("1 to %d", MaxRingSize)}
 	threshold := limit{1, 100, false, "a percentage from 1 to 100"}
 	if d.IsMesh() { // in which a part of one percent is a percentage

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/weir-lb/weir/internal/core/reason"
 )
@@ -30,6 +31,7 @@ const (
 	MaxZoneNameLength = 63  // a label's value
 	MaxKeyLength      = 317 // of a label or annotation: a prefix of 253, a slash and a name of 63
 	MaxCount          = math.MaxInt32
+	MaxDuration       = 1_000_000 * time.Hour
 )
 
 // Validate finds what is wrong with c; nothing if it is sound. It is total: what a decoder let through never makes it panic.

@@ -158,6 +158,8 @@ func (v *validator) cookie(path string, h *HashPolicy) {
 	case c.TTL == nil:
 	case *c.TTL < 0:
 		v.refuse(path+".ttl", "is %s: want at least 0", c.TTL)
+	case time.Duration(*c.TTL) > MaxDuration:
+		v.refuse(path+".ttl", "is %s or more: want at most 1000000h", c.TTL)
 	case time.Duration(*c.TTL)%time.Second != 0:
 		v.warn(path+".ttl", "is %s: only whole seconds count", c.TTL)
 	}

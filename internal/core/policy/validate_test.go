@@ -140,6 +140,7 @@ func shared() []validation {
 		{"a path of no cookie", cookie(func(c *conf.CookieKey) { c.TTL = nil }), "?hashPolicies[0].cookie.path"},
 		{"a session cookie", cookie(func(c *conf.CookieKey) { c.TTL = new(policy.Duration(0)) }), ""},
 		{"a negative ttl", cookie(func(c *conf.CookieKey) { c.TTL = new(policy.Duration(-time.Second)) }), "hashPolicies[0].cookie.ttl"},
+		{"a ttl that is too long", cookie(func(c *conf.CookieKey) { c.TTL = new(policy.Duration(math.MaxInt64)) }), "hashPolicies[0].cookie.ttl"},
 		{"a ttl of a part of a second", cookie(func(c *conf.CookieKey) { c.TTL = new(policy.Duration(1500 * time.Millisecond)) }), "?hashPolicies[0].cookie.ttl"},
 		{"a cookie's name that is none", cookie(func(c *conf.CookieKey) { c.Name = "a=b" }), "hashPolicies[0].cookie.name"},
 		{"a header's name that is none", hashes(hashOf(policy.HashHeader, "a b")), "hashPolicies[0].header.name"},

@@ -41,7 +41,7 @@ type stage struct {
 	options  convert.Options
 	service  *corev1.Service
 	slices   []*discoveryv1.EndpointSlice
-	store     *plans.Store
+	store    *plans.Store
 	client   *fake.Clientset
 	registry *prometheus.Registry
 	reporter *status.Reporter
