@@ -46,39 +46,23 @@ func (c *cursor) take(b byte) bool {
 }
 
 // members calls each with the key, quotes off and escapes as they are, of each member of the object ahead; each has to
-// step over the value. It tells whether there was an object, and gone over to its end.
-func (c *cursor) members(each func(key []byte)) bool {
+// step over the value.
+func (c *cursor) members(each func(key []byte)) {
 	if !c.take('{') {
 		c.value()
-		return false
+		return
 	}
 	for c.next() == '"' {
 		key := c.text()
 		if !c.take(':') {
-			return false
+			return
 		}
 		each(key[1 : len(key)-1])
 		if !c.take(',') {
 			break
 		}
 	}
-	return c.take('}')
-}
-
-// elements calls each for each element of the array ahead; each has to step over it. It tells whether there was an array,
-// and gone over to its end.
-func (c *cursor) elements(each func()) bool {
-	if !c.take('[') {
-		c.value()
-		return false
-	}
-	for c.next() != ']' && c.next() != 0 {
-		each()
-		if !c.take(',') {
-			break
-		}
-	}
-	return c.take(']')
+	c.take('}')
 }
 
 // value steps over the value ahead and gives it.
