@@ -165,7 +165,7 @@ func DefaultConstants() Constants {
 		HomeSlowdown: 1.4, NoiseBand: 4, DisarmAt: 1.2, DisarmAfter: 2 * time.Second,
 
 		LoopGain: 0.2, FeedbackMin: 500 * time.Millisecond,
-		ReturnBelow: 0.15, ReturnAfter: 1.5,
+		ReturnBelow: 0.1, ReturnAfter: 1.5,
 		RecoverUntil: 0.7, RecoverGrowth: 0.6,
 		CrisisAbove: 0.4, CutFactors: [5]float64{0.8, 0.6, 0.35, 0.1, 0}, Falling: 0.95, KeepStayed: 0.9,
 		FloorShare: 0.02, FloorRate: 0.5, FloorShareMax: 0.1,
