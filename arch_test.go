@@ -31,7 +31,7 @@ func mayReach() map[string][]string {
 		"internal/core/plan":      {"internal/core/plan", "internal/core/reason", "internal/core/topology"},
 		"internal/core/overflow":  {"internal/core/overflow", "internal/core/reason", "internal/core/topology"},
 		"internal/core/hash":      {"internal/core/hash"},
-		"internal/core/balance":   {"internal/core/balance", "internal/core/health", "internal/core/overflow", "internal/core/route", "internal/core/topology"},
+		"internal/core/balance":   {"internal/core/balance", "internal/core/health", "internal/core/overflow", "internal/core/policy", "internal/core/route", "internal/core/topology"},
 		"internal/core/pick":      {"internal/core"},
 		"internal/core/route":     {"internal/core"},
 		"internal/core/policy":    {"api/conf", "internal/core/policy", "internal/core/reason", "internal/core/topology"},

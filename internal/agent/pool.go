@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-lb/weir/internal/core/health"
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/policy"
@@ -48,7 +48,7 @@ type hashing struct {
 
 // newSpec makes the spec of an entry, with those parts of the one before that did not change.
 func newSpec(e *route.Entry, before *spec) *spec {
-	s := &spec{config: poolConfig(&e.Settings), endpoints: e.Endpoints, prepared: before.prepared, hashing: before.hashing}
+	s := &spec{config: algorithm(&e.Settings), endpoints: e.Endpoints, prepared: before.prepared, hashing: before.hashing}
 	if s.prepared == nil || !slices.Equal(s.endpoints, before.endpoints) || !reflect.DeepEqual(s.config, before.config) {
 		s.prepared = pick.Prepare(s.config, s.endpoints)
 	}
@@ -73,13 +73,11 @@ func (s *spec) problems(e *route.Entry) []route.Problem {
 	return []route.Problem{{Service: e.Key.Service.String(), Reason: reason.New(reason.HashRefused, s.hashing.err.Error())}}
 }
 
-// percent makes fractions of what policies say.
-const percent = 0.01
-
-// poolConfig is how a pool chooses, by the settings of an entry.
-func poolConfig(settings *route.Settings) pick.Config {
-	s, b := settings.Policy, settings.Policy.LoadBalancer
+// algorithm is how a pool chooses an endpoint, by the settings of an entry.
+func algorithm(settings *route.Settings) pick.Config {
+	b := settings.Policy.LoadBalancer
 	c := pick.Config{
+		Config:       balance.ConfigFor(settings.Policy),
 		Algorithm:    pick.Algorithm(settings.Algorithm),
 		Choices:      int(*b.LeastRequest.ChoiceCount),
 		HashFunction: pick.HashFunction(*b.RingHash.HashFunction),
@@ -90,44 +88,7 @@ func poolConfig(settings *route.Settings) pick.Config {
 	if b.Type == policy.LeastRequest {
 		c.Bias = new(float64(*b.LeastRequest.ActiveRequestBias))
 	}
-	if slow := s.SlowStart; slow != nil {
-		c.SlowStart = &pick.SlowStart{
-			Window: time.Duration(slow.Window), MinWeight: float64(*slow.MinWeightPercent) * percent,
-			Aggression: float64(*slow.Aggression),
-		}
-	}
-	if threshold := s.Locality.FailoverThreshold; threshold != nil {
-		c.Threshold = float64(*threshold) * percent
-	}
-	if s.PanicThreshold != nil {
-		c.Panic = new(float64(*s.PanicThreshold) * percent)
-	}
-	if s.OutlierDetection != nil { // the rules that weir always has go on beside it
-		c.Health.Outliers = outliers(s.OutlierDetection)
-	}
 	return c
-}
-
-// outliers gives the detectors that a policy asks for, every default filled in.
-func outliers(s *policy.OutlierDetection) *health.Outliers {
-	o := &health.Outliers{
-		Interval:      time.Duration(*s.Interval),
-		Pause:         time.Duration(*s.BaseEjectionTime),
-		MaxPause:      time.Duration(*s.MaxEjectionTime),
-		MaxOut:        new(float64(*s.MaxEjectionPercent) * percent),
-		ServerErrors:  int(*s.Consecutive.ServerErrors),
-		GatewayErrors: int(*s.Consecutive.GatewayErrors),
-		LocalErrors:   int(*s.Consecutive.LocalErrors),
-	}
-	if r := s.SuccessRate; r != nil {
-		o.SuccessRate = health.SuccessRate{Deviations: float64(*r.Stdev), Hosts: int(*r.MinimumHosts), Volume: int(*r.RequestVolume)}
-	}
-	if f := s.FailurePercentage; f != nil {
-		o.FailureRate = health.FailureRate{
-			Threshold: float64(*f.Threshold) * percent, Hosts: int(*f.MinimumHosts), Volume: int(*f.RequestVolume),
-		}
-	}
-	return o
 }
 
 // replaceable is a strategy that can be replaced: a pool keeps the one it was made with, and a service may ask for another

@@ -98,7 +98,7 @@ func TestSettingsBecomeAPoolsConfig(t *testing.T) {
 	}
 	p := planning()
 	s := parse(t, "nodes a:4; service web ip=10.9.0.1 strategy=Static; endpoints a:1")
-	got := poolConfig(&p.next(s, policy.NewSet(policy.Set{Rules: rules})).table.Entries[0].Settings)
+	got := algorithm(&p.next(s, policy.NewSet(policy.Set{Rules: rules})).table.Entries[0].Settings)
 	switch {
 	case got.Algorithm != pick.LeastRequest, got.Choices != 8, got.Bias == nil || *got.Bias != 0:
 		t.Errorf("least request: %+v", got)
@@ -109,7 +109,7 @@ func TestSettingsBecomeAPoolsConfig(t *testing.T) {
 	case got.Health.Outliers == nil || got.Health.Outliers.GatewayErrors != 3 || *got.Health.Outliers.MaxOut != 0.3:
 		t.Errorf("outliers: %+v", got.Health.Outliers)
 	}
-	got = poolConfig(&p.next(s, nil).table.Entries[0].Settings)
+	got = algorithm(&p.next(s, nil).table.Entries[0].Settings)
 	if got.Algorithm != pick.PowerOfTwo || got.Panic != nil {
 		t.Errorf("without policies: %+v", got)
 	}

@@ -49,11 +49,11 @@ func (c *EndpointCounters) tally() health.Tally {
 	return health.Tally{OK: float64(c.OK + c.LateOK), Failed: float64(c.Failed + c.LateFailed)}
 }
 
-// count sums up the endpoints by group for the strategy.
+// count sums up the endpoints by group for the strategy, and all of them for the reference.
 func (l *Loop) count(now time.Duration, in *Counters) {
-	groups, endpoints := l.decision.Groups, l.decision.Endpoints
+	groups := l.decision.Groups
 	l.counters.Groups = slices.Grow(l.counters.Groups[:0], len(groups))[:len(groups)]
-	l.counters.Endpoints = slices.Grow(l.counters.Endpoints[:0], len(endpoints))[:len(endpoints)]
+	l.reference.fade(l.decay.slowdown)
 	for i := range groups {
 		g, seen, c := &groups[i], &in.Groups[i], &l.counters.Groups[i]
 		g.RTT = seen.RTT
@@ -64,15 +64,11 @@ func (l *Loop) count(now time.Duration, in *Counters) {
 			c.OK += e.OK
 			c.Failed += e.Failed
 			c.Latency += e.Latency
-			endpoints[j].InFlight = e.InFlight
-			l.counters.Endpoints[j] = overflow.EndpointCounters{
-				InFlight: e.InFlight, OK: e.OK + e.LateOK, Failed: e.Failed + e.LateFailed,
-				Latency: e.Latency + time.Duration(e.LateOK*int64(g.Limit)),
-			}
 		}
 		if seen.Unanswered > 0 || c.Sent > 0 {
 			l.busy = now
 		}
+		l.reference.add(c.OK, c.Latency)
 		g.ok = g.ok*l.decay.delivered + float64(c.OK)
 		g.failed = g.failed*l.decay.delivered + float64(c.Failed)
 	}

@@ -21,15 +21,23 @@ func (l *Loop) mark(now time.Duration) {
 	}
 	for i := range d.Groups {
 		g, c := &d.Groups[i], &l.counters.Groups[i]
-		g.Usable, g.Drained = 0, l.draining
-		for _, j := range g.Members {
-			e := &d.Endpoints[j]
-			g.Drained = g.Drained && e.Drained
-			if !e.Drained && !e.Unready && (e.Standing == Serving || e.Standing == Due) {
-				g.Usable++
-			}
+		g.Usable, g.Drained = len(g.Ready), false
+		if l.draining || l.out > 0 {
+			l.inspect(g)
 		}
 		c.Usable, c.Drained = g.Usable, g.Drained
+	}
+}
+
+// inspect counts a group's usable endpoints one by one.
+func (l *Loop) inspect(g *Group) {
+	g.Usable, g.Drained = 0, l.draining
+	for _, j := range g.Members {
+		e := &l.decision.Endpoints[j]
+		g.Drained = g.Drained && e.Drained
+		if !e.Drained && !e.Unready && (e.Standing == Serving || e.Standing == Due) {
+			g.Usable++
+		}
 	}
 }
 

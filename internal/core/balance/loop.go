@@ -19,14 +19,6 @@ type Options struct {
 	Rotate   uint64            // see route.Groups
 }
 
-// Config is what policies may change while the loop runs. The zero value works.
-type Config struct {
-	SlowStart *SlowStart // nil: a new endpoint counts as slow for some seconds
-	Threshold float64    // fraction of healthy endpoints below which a group's share shrinks in proportion; 0: never
-	Panic     *float64   // fraction of healthy endpoints below which a group's health is not believed; nil: the rules of Health
-	Health    health.Config
-}
-
 // Loop is the control loop. One goroutine at a time.
 type Loop struct {
 	options  Options
@@ -46,6 +38,7 @@ type Loop struct {
 	decay     decay
 	reference reference
 	counters  overflow.Counters // of the strategy; reused, as are the ones below
+	suspects  []int             // indexes of endpoints that outlier detection has to look at
 	tallies   []health.Tally
 	levels    []level
 	shares    []float64
@@ -158,9 +151,8 @@ func (e *Endpoint) change(to route.Endpoint, now time.Duration) {
 func (l *Loop) Step(now time.Duration, c *Counters) *Decision {
 	l.decay.over(max(0, now-l.at), &l.rules)
 	l.at = now
-	l.observe(now, c)
 	l.count(now, c)
-	l.detect(now, c)
+	l.detect(now, c, l.observe(now, c))
 	l.mark(now)
 	l.warm(now)
 	l.decision.Decision = l.options.Strategy.Step(now, &l.counters)

@@ -6,27 +6,11 @@ import (
 	"github.com/weir-lb/weir/internal/core/health"
 )
 
-// detect begins and ends pauses.
-func (l *Loop) detect(now time.Duration, in *Counters) {
-	endpoints := l.decision.Endpoints
-	l.out = 0
-	var all health.Tally
-	for i := range endpoints {
-		e, c := &endpoints[i], &in.Endpoints[i]
-		e.read(now, c)
-		if e.Standing != Serving {
-			l.out++
-		}
-		tally := c.tally()
-		e.Observe(&l.rules, now, l.decay.health, tally)
-		if l.rules.Outliers != nil {
-			e.interval = e.interval.Add(tally)
-		}
-		all = all.Add(e.Recent)
-	}
+// detect begins and ends pauses; all is what all endpoints did lately.
+func (l *Loop) detect(now time.Duration, in *Counters, all health.Tally) {
 	l.compare(now)
-	for i := range endpoints {
-		e := &endpoints[i]
+	for _, i := range l.suspects {
+		e := &l.decision.Endpoints[i]
 		if e.Standing == Serving && !e.Out {
 			l.eject(e, now, l.fails(e, &in.Endpoints[i], all))
 		}
@@ -56,8 +40,8 @@ func (e *Endpoint) read(now time.Duration, c *EndpointCounters) {
 	}
 }
 
-// fails tells by whose rules, if any, a serving endpoint is to sit out. A data plane that detects outliers has judged rows
-// of failures itself.
+// fails tells by whose rules, if any, a serving endpoint is to sit out. A data plane that detects outliers has counted
+// failures in a row itself.
 func (l *Loop) fails(e *Endpoint, c *EndpointCounters, all health.Tally) health.Cause {
 	if c.Standing == Unknown {
 		row := c.Streaks

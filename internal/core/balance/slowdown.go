@@ -1,6 +1,12 @@
 package balance
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/health"
+	"github.com/weir-lb/weir/internal/core/overflow"
+)
 
 const (
 	// slowStart is how long a new endpoint counts as slow: processes warm caches, connections and compilers first.
@@ -19,27 +25,43 @@ const (
 // slowdown is an endpoint's recent latency in multiples of the reference.
 type slowdown struct{ samples, sum float64 }
 
-// observe brings the endpoints' slowdowns up to date.
-func (l *Loop) observe(now time.Duration, in *Counters) {
-	keep := l.decay.slowdown
-	ref := &l.reference
-	ref.samples, ref.sum = ref.samples*keep, ref.sum*keep
-	for i := range in.Endpoints {
-		if c := &in.Endpoints[i]; c.OK > 0 {
-			ref.samples += float64(c.OK)
-			ref.sum += c.Latency.Seconds()
+// observe brings what is known of each endpoint up to date, in one pass as there may be many, and notes which of them the
+// outlier detection has to look at. It gives the sum of their tallies.
+func (l *Loop) observe(now time.Duration, in *Counters) (all health.Tally) {
+	endpoints := l.decision.Endpoints
+	l.counters.Endpoints = slices.Grow(l.counters.Endpoints[:0], len(endpoints))[:len(endpoints)]
+	l.suspects, l.out = l.suspects[:0], 0
+	usual, few := l.reference.usual(), float64(l.rules.Failures)
+	for i := range endpoints {
+		e, c := &endpoints[i], &in.Endpoints[i]
+		e.InFlight = c.InFlight
+		l.counters.Endpoints[i] = overflow.EndpointCounters{
+			InFlight: c.InFlight, OK: c.OK + c.LateOK, Failed: c.Failed + c.LateFailed, Latency: c.Latency,
 		}
-	}
-	usual := ref.usual()
-	for i := range l.decision.Endpoints {
-		e := &l.decision.Endpoints[i]
-		e.recent.add(&in.Endpoints[i], ref, keep)
+		if c.LateOK > 0 {
+			l.counters.Endpoints[i].Latency += time.Duration(c.LateOK * int64(l.decision.Groups[e.Group].Limit))
+		}
+		e.recent.add(c, &l.reference, l.decay.slowdown)
 		prior := usual
 		if now-e.joined < slowStart && l.config.SlowStart == nil {
 			prior = newSlowdown * usual
 		}
 		e.Slowdown = e.recent.mean(prior)
+		e.read(now, c)
+		if e.Standing != Serving {
+			l.out++
+		}
+		tally := c.tally()
+		e.Observe(&l.rules, now, l.decay.health, tally)
+		if l.rules.Outliers != nil {
+			e.interval = e.interval.Add(tally)
+		}
+		all = all.Add(e.Recent)
+		if e.Standing != Serving || e.Out || c.Standing == Unknown || e.Recent.Failed >= few || l.rules.Outliers != nil {
+			l.suspects = append(l.suspects, i)
+		}
 	}
+	return all
 }
 
 // add takes what was counted, with the fraction of the old that is kept.
@@ -67,6 +89,13 @@ type reference struct {
 	baseline     time.Duration // 0: not known
 	cap          float64
 	samples, sum float64 // decayed; sum in seconds
+}
+
+func (r *reference) fade(keep float64) { r.samples, r.sum = r.samples*keep, r.sum*keep }
+
+func (r *reference) add(n int64, latency time.Duration) {
+	r.samples += float64(n)
+	r.sum += latency.Seconds()
 }
 
 func (r *reference) slowdowns(latency time.Duration, n int64) float64 {

@@ -32,14 +32,14 @@ type Outliers struct {
 // Deviations times their standard deviation.
 type SuccessRate struct {
 	Deviations float64
-	Hosts      int // endpoints that have to count, or nobody is judged; 0: this detector is off
+	Hosts      int // endpoints that have to count, or the detector does nothing; 0: this detector is off
 	Volume     int // requests in the interval that make an endpoint count
 }
 
 // FailureRate ends the turn of who fails a fraction of its requests, whatever the others do.
 type FailureRate struct {
 	Threshold float64 // 0 to 1, reached or passed
-	Hosts     int     // endpoints that have to count, or nobody is judged; 0: this detector is off
+	Hosts     int     // endpoints that have to count, or the detector does nothing; 0: this detector is off
 	Volume    int     // requests in the interval that make an endpoint count
 }
 
@@ -91,11 +91,11 @@ func (o *Outliers) Outlying(interval []Tally) []int {
 			counted++
 		}
 	}
-	judged := o.FailureRate.Hosts > 0 && counted >= o.FailureRate.Hosts
+	compared := o.FailureRate.Hosts > 0 && counted >= o.FailureRate.Hosts
 	var out []int
 	for i, t := range interval {
 		low := o.SuccessRate.counts(t) && 1-t.rate() < floor
-		if low || judged && o.FailureRate.counts(t) && t.rate() >= o.FailureRate.Threshold {
+		if low || compared && o.FailureRate.counts(t) && t.rate() >= o.FailureRate.Threshold {
 			out = append(out, i)
 		}
 	}

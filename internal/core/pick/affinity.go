@@ -12,8 +12,8 @@ import (
 // Source: Envoy's locality weights. Departure: a part is drawn at random instead of by a schedule, so that parts share
 // no counter.
 type affinity struct {
-	places weightedIndex // by effective weight
-	parts  []picker
+	index weightedIndex // by effective weight
+	parts []picker
 }
 
 // overprovisioning is how many times its usable endpoints a part is trusted to carry: Envoy's default.
@@ -47,7 +47,7 @@ func newAffinity(c *Config, endpoints []*endpoint, counter *counter) picker {
 	case 1:
 		return p.parts[0]
 	default:
-		p.places = sharedIndex(weights)
+		p.index = sharedIndex(weights)
 		return p
 	}
 }
@@ -69,5 +69,5 @@ func (t *counter) branch() *counter {
 // pick takes the part and the endpoint from numbers of their own: random is already used for the choice of the group.
 func (p *affinity) pick(random, key uint64) *endpoint {
 	number := mix(random + golden)
-	return p.parts[p.places.at(upper(number))].pick(mix(number+golden), key)
+	return p.parts[p.index.at(upper(number))].pick(mix(number+golden), key)
 }

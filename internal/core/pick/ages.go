@@ -101,17 +101,17 @@ func leave(slot *atomic.Uint64, tag uint32) arrival {
 	}
 }
 
-// ageing says from when on a request counts as waiting, and until when.
-type ageing struct {
+// ageLimits says from when on a request counts as waiting, and until when.
+type ageLimits struct {
 	now      time.Duration
-	lead     time.Duration // of every age: how much longer the way to the group is than the way home
+	lead     time.Duration // of every age: how much longer connecting takes than in the local group
 	baseline time.Duration // 0: not known
 	limit    float64       // the largest age of one request, in baselines
 	horizon  time.Duration // older ones are overdue
 }
 
 // read sums up the age set and takes out what is overdue.
-func (r *ageSet) read(a ageing) balance.GroupCounters {
+func (r *ageSet) read(a ageLimits) balance.GroupCounters {
 	var sum balance.GroupCounters
 	width := time.Duration(1) << r.shift
 	for i := range r.shards {
@@ -182,7 +182,7 @@ func (h *history) fit(horizon time.Duration, shards int) *ageSet {
 
 // read sums up all age sets and forgets old ones that are empty. A request that enters a forgotten one, because it still
 // holds an old view, is not counted by age; the rest of its life is counted as usual.
-func (h *history) read(a ageing) balance.GroupCounters {
+func (h *history) read(a ageLimits) balance.GroupCounters {
 	var sum balance.GroupCounters
 	var all, kept int64
 	sets := h.sets[:0]

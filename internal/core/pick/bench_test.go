@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -166,6 +167,31 @@ func BenchmarkTick(b *testing.B) {
 				now += 100 * time.Millisecond
 				p.Tick(now)
 			}
+		})
+	}
+}
+
+// BenchmarkBusyTick is the same when each endpoint has answered some requests since the last one: the median of all ticks, as
+// whatever else the machine does lengthens some of them.
+func BenchmarkBusyTick(b *testing.B) {
+	for _, n := range []int{3, 30, 300} {
+		b.Run(fmt.Sprintf("endpoints=%d", n), func(b *testing.B) {
+			p := benchmarkPool(n, pick.PowerOfTwo)
+			now := time.Second
+			var took []time.Duration
+			for b.Loop() {
+				for range 3 * n {
+					t, _ := p.Pick(now, pick.Request{})
+					t.Answer(now+time.Millisecond, pick.Success)
+					t.Close(now+time.Millisecond, pick.Success)
+				}
+				now += 100 * time.Millisecond
+				start := time.Now()
+				p.Tick(now)
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2]), "ns/tick")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
@@ -31,7 +32,7 @@ func TestConfigureKeepsWhatIsKnown(t *testing.T) {
 	p.Tick(seconds(0.3))
 	before, resets := p.Status(), r.resets
 
-	p.Configure(seconds(0.3), pick.Config{Algorithm: pick.RoundRobin, Health: health.Config{Failures: 9}, Threshold: 0.1})
+	p.Configure(seconds(0.3), pick.Config{Algorithm: pick.RoundRobin, Config: balance.Config{Health: health.Config{Failures: 9}, Threshold: 0.1}})
 	after := p.Status()
 	for i, e := range before.Endpoints {
 		if got := after.Endpoints[i]; got != e {
@@ -65,7 +66,7 @@ func TestConfigureKeepsWhatIsKnown(t *testing.T) {
 func TestConfigureChangesTheRulesOfHealth(t *testing.T) {
 	p := pick.NewPool(pick.Options{})
 	p.Update(0, home(2))
-	p.Configure(0, pick.Config{Health: health.Config{Failures: 2}})
+	p.Configure(0, pick.Config{Config: balance.Config{Health: health.Config{Failures: 2}}})
 	for range 4 {
 		ticket, _ := p.Pick(0, pick.Request{})
 		ticket.Close(0, pick.Failure)
@@ -73,7 +74,7 @@ func TestConfigureChangesTheRulesOfHealth(t *testing.T) {
 	if b := p.Status().Endpoints; !b[0].Out && !b[1].Out {
 		t.Error("nobody sits out after two failures each")
 	}
-	p.Configure(0, pick.Config{Health: health.Config{Failures: -1}})
+	p.Configure(0, pick.Config{Config: balance.Config{Health: health.Config{Failures: -1}}})
 	p.Tick(millis(100))
 	for _, e := range p.Status().Endpoints {
 		if e.Out {
@@ -85,7 +86,7 @@ func TestConfigureChangesTheRulesOfHealth(t *testing.T) {
 func TestApplyReplacesBoth(t *testing.T) {
 	p := pick.NewPool(pick.Options{Zone: "zone-a"})
 	p.Update(0, home(2))
-	x := pick.Prepare(pick.Config{Threshold: 0.5}, levels(ready{1, 4}, ready{4, 4}))
+	x := pick.Prepare(pick.Config{Config: balance.Config{Threshold: 0.5}}, levels(ready{1, 4}, ready{4, 4}))
 	for range 2 { // any number of times, of any number of pools
 		p.Apply(seconds(1), x)
 		if got := percents(p); len(got) != 2 || got[0] != 50 {
@@ -166,7 +167,7 @@ func TestNewEndpointsStartSlowly(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := pick.NewPool(pick.Options{Config: pick.Config{
-			SlowStart: &pick.SlowStart{Window: time.Minute, MinWeight: 0.1, Aggression: tt.aggression},
+			Config: balance.Config{SlowStart: &pick.SlowStart{Window: time.Minute, MinWeight: 0.1, Aggression: tt.aggression}},
 		}})
 		p.Update(0, home(2))
 		p.Update(seconds(100), home(3))
@@ -187,7 +188,7 @@ func TestNewEndpointsStartSlowly(t *testing.T) {
 
 func TestPowerOfTwoStartsAsSlowlyAsThePolicySays(t *testing.T) {
 	random := rand.New(rand.NewPCG(71, 72))
-	p := pick.NewPool(pick.Options{Random: random.Uint64, Config: pick.Config{SlowStart: &pick.SlowStart{Window: seconds(100)}}})
+	p := pick.NewPool(pick.Options{Random: random.Uint64, Config: pick.Config{Config: balance.Config{SlowStart: &pick.SlowStart{Window: seconds(100)}}}})
 	p.Update(0, home(3))
 	p.Update(seconds(200), home(4))
 	if got := p.Status().Endpoints[3].Slowdown; got != 1 {
@@ -211,7 +212,7 @@ func TestPowerOfTwoStartsAsSlowlyAsThePolicySays(t *testing.T) {
 }
 
 func TestWhoComesBackStartsSlowly(t *testing.T) {
-	p := pick.NewPool(pick.Options{Config: pick.Config{SlowStart: &pick.SlowStart{Window: seconds(10)}}})
+	p := pick.NewPool(pick.Options{Config: pick.Config{Config: balance.Config{SlowStart: &pick.SlowStart{Window: seconds(10)}}}})
 	list := home(2)
 	list[1].Unready = true
 	p.Update(0, list)
@@ -232,15 +233,15 @@ func TestConfigChangesUnderConcurrency(t *testing.T) {
 	never := 0.0
 	configs := []pick.Config{
 		{},
-		{Algorithm: pick.RoundRobin, SlowStart: &pick.SlowStart{Window: seconds(5)}},
-		{Algorithm: pick.LeastRequest, Choices: 3, Threshold: 0.8},
-		{Algorithm: pick.Random, Panic: &never, Health: health.Config{Outliers: &health.Outliers{
+		{Algorithm: pick.RoundRobin, Config: balance.Config{SlowStart: &pick.SlowStart{Window: seconds(5)}}},
+		{Algorithm: pick.LeastRequest, Choices: 3, Config: balance.Config{Threshold: 0.8}},
+		{Algorithm: pick.Random, Config: balance.Config{Panic: &never, Health: health.Config{Outliers: &health.Outliers{
 			Interval: millis(200), ServerErrors: 3, FailureRate: health.FailureRate{Threshold: 0.5, Hosts: 2},
-		}}},
+		}}}},
 	}
 	for _, a := range pick.Algorithms() {
 		configs = append(configs, pick.Config{
-			Algorithm: a, TableSize: 251, MinRingSize: 64, SlowStart: &pick.SlowStart{Window: seconds(3), MinWeight: 0.1},
+			Algorithm: a, TableSize: 251, MinRingSize: 64, Config: balance.Config{SlowStart: &pick.SlowStart{Window: seconds(3), MinWeight: 0.1}},
 		})
 	}
 	lists := [][]pick.Target{targets(6), targets(12), levels(ready{3, 9}, ready{9, 9}), targets(12), levels(ready{5, 9}, ready{8, 9})}

@@ -105,7 +105,7 @@ func (e *endpoint) succeed(latency time.Duration, a arrival) {
 
 // fail takes a failure and ejects the endpoint if it was one too many.
 func (e *endpoint) fail(now time.Duration, a arrival, o Outcome) {
-	e.despair(a)
+	e.countFailure(a)
 	rows := e.streaks.Load()
 	for !e.streaks.CompareAndSwap(rows, lengthen(rows, o)) {
 		rows = e.streaks.Load()
@@ -115,8 +115,9 @@ func (e *endpoint) fail(now time.Duration, a arrival, o Outcome) {
 	}
 }
 
-// despair takes a client's giving up after a very long wait: a failed sample, but no proof.
-func (e *endpoint) despair(a arrival) {
+// countFailure counts a failed request that does not eject the endpoint, such as one that the client canceled after a very
+// long wait.
+func (e *endpoint) countFailure(a arrival) {
 	if a == inTime {
 		e.failed.Add(1)
 	} else {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
@@ -40,7 +41,7 @@ func (w *world) run(d, every time.Duration) {
 // newWorld has n endpoints at home, chosen at random so that each is tried often.
 func newWorld(n int, rules health.Config) *world {
 	p := pick.NewPool(pick.Options{
-		Zone: "zone-a", Random: rand.New(rand.NewPCG(21, 22)).Uint64, Config: pick.Config{Algorithm: pick.Random, Health: rules},
+		Zone: "zone-a", Random: rand.New(rand.NewPCG(21, 22)).Uint64, Config: pick.Config{Algorithm: pick.Random, Config: balance.Config{Health: rules}},
 	})
 	p.Update(0, home(n))
 	return &world{pool: p, answer: func(netip.AddrPort) pick.Outcome { return pick.Success }}
@@ -280,7 +281,7 @@ func TestEndpointThatFailsHalfOfItsRequestsIsAvoidedByItsSlowdown(t *testing.T) 
 	w := newWorld(6, health.Config{Failures: -1})
 	w.pool = pick.NewPool(pick.Options{
 		Random: rand.New(rand.NewPCG(23, 24)).Uint64, Strategy: fixed{shares: []float64{1}, baseline: millis(1)},
-		Config: pick.Config{Health: health.Config{Failures: -1}},
+		Config: pick.Config{Config: balance.Config{Health: health.Config{Failures: -1}}},
 	})
 	w.pool.Update(0, home(6))
 	bad := home(6)[3].Addr

@@ -88,7 +88,7 @@ func (s *numbers) next() uint64 {
 type leastWeighted struct {
 	endpoints []*endpoint
 	weights   []float64
-	places    weightedIndex       // by weight
+	index     weightedIndex       // by weight
 	favour    [manyActive]float64 // 1 / (in flight + 1)^bias
 	bias      float64
 }
@@ -105,7 +105,7 @@ func newLeastWeighted(c *Config, endpoints []*endpoint) *leastWeighted {
 	for i, e := range endpoints {
 		weights[i] = float64(weightOf(&e.target))
 	}
-	p := &leastWeighted{endpoints: endpoints, weights: weights, places: sharedIndex(weights), bias: 1}
+	p := &leastWeighted{endpoints: endpoints, weights: weights, index: sharedIndex(weights), bias: 1}
 	if c.Bias != nil {
 		p.bias = *c.Bias
 	}
@@ -127,7 +127,7 @@ func (p *leastWeighted) pick(random, _ uint64) *endpoint {
 			drawn[k] = p.endpoints[k]
 			sum += p.favoured(drawn[k]) * p.weights[k]
 		} else {
-			drawn[k] = p.endpoints[p.places.at(numbers.next())]
+			drawn[k] = p.endpoints[p.index.at(numbers.next())]
 			sum += p.favoured(drawn[k])
 		}
 		sums[k] = sum

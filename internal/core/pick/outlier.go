@@ -42,8 +42,8 @@ func (e *endpoint) eject(now time.Duration, by health.Cause) {
 	}
 }
 
-// judge ends a trial.
-func (e *endpoint) judge(now time.Duration, o Outcome) {
+// endTrial takes the outcome of a trial.
+func (e *endpoint) endTrial(now time.Duration, o Outcome) {
 	switch {
 	case o == Success:
 		if e.standing.CompareAndSwap(trying, serving) {

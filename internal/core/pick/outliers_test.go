@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/pick"
 )
@@ -43,7 +44,7 @@ func TestConsecutiveErrorsOfAKindEject(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := pick.NewPool(pick.Options{Config: pick.Config{Health: asked(tt.rule)}})
+			p := pick.NewPool(pick.Options{Config: pick.Config{Config: balance.Config{Health: asked(tt.rule)}}})
 			p.Update(0, home(2))
 			for _, o := range tt.answers {
 				ticket, _ := p.Pick(0, pick.Request{Avoid: []uint32{2}})
@@ -139,9 +140,9 @@ func TestWhatWasBeforeThePolicyDoesNotCount(t *testing.T) {
 	}
 	w.run(seconds(20), millis(1))
 	w.answer = broken()
-	w.pool.Configure(w.now, pick.Config{Algorithm: pick.Random, Health: asked(health.Outliers{
+	w.pool.Configure(w.now, pick.Config{Algorithm: pick.Random, Config: balance.Config{Health: asked(health.Outliers{
 		FailureRate: health.FailureRate{Threshold: 0.3, Hosts: 5, Volume: 50},
-	})})
+	})}})
 	w.run(seconds(12), millis(1))
 	if e := w.status(bad); e.Ejections != 0 {
 		t.Errorf("%+v: want no pause for what it did before", e)
@@ -180,7 +181,7 @@ func TestNoMoreSitOutThanThePolicyAllows(t *testing.T) {
 }
 
 func TestOwnRulesGoOnBesideAPolicy(t *testing.T) {
-	p := pick.NewPool(pick.Options{Config: pick.Config{Health: health.Config{Outliers: &health.Outliers{ServerErrors: 50}}}})
+	p := pick.NewPool(pick.Options{Config: pick.Config{Config: balance.Config{Health: health.Config{Outliers: &health.Outliers{ServerErrors: 50}}}}})
 	p.Update(0, home(2))
 	for range 5 {
 		ticket, _ := p.Pick(0, pick.Request{Avoid: []uint32{2}})

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/internal/core/balance"
-	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -75,8 +74,11 @@ const (
 	MurmurHash2 HashFunction = "MurmurHash2"
 )
 
-// Config is how a pool chooses. It may be changed while requests are under way. The zero value works.
+// Config is how a pool chooses. It may be changed while requests are under way. The zero value works. Of the algorithms,
+// PowerOfTwo, RoundRobin and LeastRequest follow SlowStart; PowerOfTwo alone follows that which is in force without one.
 type Config struct {
+	balance.Config // of the pool's loop
+
 	Algorithm Algorithm // empty: PowerOfTwo
 	Choices   int       // LeastRequest: how many to compare; 0: 2, as more make clients crowd the same endpoint
 	Bias      *float64  // LeastRequest with unequal weights: weight / (in flight + 1)^Bias; nil: 1
@@ -85,20 +87,10 @@ type Config struct {
 	MinRingSize  uint64 // RingHash; 0: 1,024
 	MaxRingSize  uint64 // RingHash; 0: 8 Mi
 	TableSize    uint64 // Maglev, a prime; 0: 65,537
-
-	SlowStart *SlowStart // of PowerOfTwo, RoundRobin and LeastRequest; nil: the pool's own, which PowerOfTwo alone follows
-	Threshold float64    // fraction of healthy endpoints below which a group's share shrinks in proportion; 0: never
-	Panic     *float64   // fraction of healthy endpoints below which a group's health is not believed; nil: the rules of Health
-	Health    health.Config
 }
 
 // SlowStart gives a new endpoint less for a while.
 type SlowStart = balance.SlowStart
-
-// loop gives the part of the configuration that the loop follows.
-func (c *Config) loop() balance.Config {
-	return balance.Config{SlowStart: c.SlowStart, Threshold: c.Threshold, Panic: c.Panic, Health: c.Health}
-}
 
 // Algorithms lists all algorithms, the default first.
 func Algorithms() []Algorithm {

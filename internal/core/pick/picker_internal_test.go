@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/weir-lb/weir/internal/core/balance"
 )
 
 // newPicker makes the picker of any algorithm, as a pool does for one group.
@@ -34,7 +36,7 @@ func TestPickersMayBeUsedWhileEndpointsChange(t *testing.T) {
 				}
 			}
 			endpoints := crowd(targets)
-			p := newPicker(&Config{Algorithm: a, SlowStart: &SlowStart{}}, endpoints, new(counter))
+			p := newPicker(&Config{Algorithm: a, Config: balance.Config{SlowStart: &SlowStart{}}}, endpoints, new(counter))
 			var all sync.WaitGroup
 			for k := range uint64(3) {
 				all.Go(func() {

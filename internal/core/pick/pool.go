@@ -141,7 +141,7 @@ func (p *Pool) Apply(now time.Duration, x *Prepared) {
 // configure takes over what does not depend on what is known of the endpoints.
 func (p *Pool) configure(x *Prepared) {
 	if p.prepared == nil || !reflect.DeepEqual(p.prepared.config, x.config) {
-		p.loop.Configure(x.config.loop())
+		p.loop.Configure(x.config.Config)
 		rules := x.config.Health.WithDefaults()
 		p.detector.rules.Store(&rules)
 		p.inputs.renew()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -235,7 +236,7 @@ func TestRingsAndTablesFindNobodyWhoIsNotThere(t *testing.T) {
 
 func TestPanicKeepsKeysWhereTheyBelong(t *testing.T) {
 	half := 0.9
-	c := Config{Panic: &half}
+	c := Config{Config: balance.Config{Panic: &half}}
 	c.Health.MaxOut = 1
 	p, _ := hashingPool(c, block(4, 1))
 	for key := range uint64(3) {
@@ -319,7 +320,7 @@ func TestOverflowMovesAsFewKeysAsItCan(t *testing.T) {
 
 func TestHashingAndPanicAllocateNothing(t *testing.T) {
 	always := 1.0
-	for name, c := range map[string]Config{"calm": {}, "panic": {Panic: &always}} {
+	for name, c := range map[string]Config{"calm": {}, "panic": {Config: balance.Config{Panic: &always}}} {
 		for what, r := range map[string]Request{
 			"plain": {}, "with key": {Key: 42, HasKey: true}, "the retry": {Key: 42, HasKey: true, Avoid: []uint32{1, 3}},
 		} {

@@ -47,21 +47,19 @@ func (p *Pool) read(now time.Duration) {
 	p.at = now
 	p.counters.Groups = slices.Grow(p.counters.Groups[:0], len(p.groups))[:len(p.groups)]
 	p.counters.Endpoints = slices.Grow(p.counters.Endpoints[:0], len(p.endpoints))[:len(p.endpoints)]
-	for i, e := range p.endpoints {
-		e.read(&p.counters.Endpoints[i])
-	}
 	var all int64
 	for i, g := range p.groups {
 		d := &p.decision.Groups[i]
 		var started, inFlight int64
-		for _, j := range d.Members {
+		for _, j := range d.Members { // each endpoint is in one group
+			p.endpoints[j].read(&p.counters.Endpoints[j])
 			started += p.counters.Endpoints[j].Started
 			inFlight += p.counters.Endpoints[j].InFlight
 		}
 		c := &p.counters.Groups[i]
 		*c = balance.GroupCounters{}
 		if started > 0 || inFlight > 0 || !g.past.empty {
-			*c = g.past.read(ageing{
+			*c = g.past.read(ageLimits{
 				now: now, lead: d.ExtraRTT, baseline: p.decision.Baseline, limit: p.decision.Cap, horizon: p.decision.Horizon,
 			})
 		}

@@ -94,24 +94,24 @@ func schedule(weights []uint64, sum uint64) []uint16 {
 	return order
 }
 
-// strided gives each endpoint as many places on a circle as it has turns, and goes around it in steps that come to every
+// strided gives each endpoint as many positions on a circle as its weight, and goes around it in steps that come to every
 // place once before they come to the first again. Nothing is written out, so its size does not depend on the weights.
 type strided struct {
 	endpoints []*endpoint
 	counter   *counter
-	places    weightedIndex
+	index     weightedIndex
 	step      uint64
 }
 
 // newStrided takes the most even of the steps around the golden part of the circle: it spreads the turns of each endpoint,
 // whatever its weight.
 func newStrided(endpoints []*endpoint, counter *counter, weights []uint64) *strided {
-	p := &strided{endpoints: endpoints, counter: counter, places: newWeightedIndex(weights)}
+	p := &strided{endpoints: endpoints, counter: counter, index: newWeightedIndex(weights)}
 	const steps = 64 // there is an even one among so many: quotients of 5 and less are frequent
 	least := uint64(math.MaxUint64)
-	first := uint64(float64(p.places.whole)/math.Phi) - steps/2
+	first := uint64(float64(p.index.whole)/math.Phi) - steps/2
 	for step := first; step < first+steps; step++ {
-		if bunching := bunching(p.places.whole, step); bunching < least {
+		if bunching := bunching(p.index.whole, step); bunching < least {
 			p.step, least = step, bunching
 		}
 	}
@@ -119,7 +119,7 @@ func newStrided(endpoints []*endpoint, counter *counter, weights []uint64) *stri
 }
 
 // bunching tells how far from even the steps come, by the largest quotient of the continued fraction of step/whole (Niederreiter
-// 1992, chapter 3); infinite if they miss places.
+// 1992, chapter 3); infinite if they miss positions.
 func bunching(whole, step uint64) uint64 {
 	largest := uint64(0)
 	for step > 1 {
@@ -133,8 +133,8 @@ func bunching(whole, step uint64) uint64 {
 }
 
 func (p *strided) pick(_, _ uint64) *endpoint {
-	counter := p.counter.n.Add(1) % p.places.whole
-	return p.endpoints[p.places.at(counter*p.step%p.places.whole)]
+	counter := p.counter.n.Add(1) % p.index.whole
+	return p.endpoints[p.index.at(counter*p.step%p.index.whole)]
 }
 
 // starting makes a picker follow a slow start, if there is one.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/weir-lb/weir/internal/core/balance"
 )
 
 // take makes n picks and gives the index of each in its crowd.
@@ -111,7 +113,7 @@ func TestMemoryOfTurnsDoesNotFollowWeights(t *testing.T) {
 		weights[7] = heaviest
 		endpoints := crowd(many(len(weights), weights...))
 		p := newPicker(&Config{Algorithm: RoundRobin}, endpoints, new(counter)).(*strided)
-		if cells := len(p.places.guide); cells > 2*len(weights)+2 {
+		if cells := len(p.index.guide); cells > 2*len(weights)+2 {
 			t.Errorf("a guide of %d cells for %d endpoints", cells, len(weights))
 		}
 		share := float64(heaviest) / (float64(heaviest) + 2_500_000)
@@ -128,7 +130,7 @@ func TestSlowStartTakesTurnsAway(t *testing.T) {
 			targets := many(6, weights...)
 			endpoints := crowd(targets)
 			endpoints[3].ramp.Store(uint32(part * rampFull))
-			p := newPicker(&Config{Algorithm: RoundRobin, SlowStart: &SlowStart{}}, endpoints, new(counter))
+			p := newPicker(&Config{Algorithm: RoundRobin, Config: balance.Config{SlowStart: &SlowStart{}}}, endpoints, new(counter))
 			sum := 0.0
 			want := make([]float64, 6)
 			for i := range want {
@@ -157,7 +159,7 @@ func TestEverybodyNewIsPickedAllTheSame(t *testing.T) {
 			for _, e := range endpoints {
 				e.ramp.Store(1)
 			}
-			p := newPicker(&Config{Algorithm: a, SlowStart: &SlowStart{}}, endpoints, new(counter))
+			p := newPicker(&Config{Algorithm: a, Config: balance.Config{SlowStart: &SlowStart{}}}, endpoints, new(counter))
 			for i, n := range counts(take(p, 6000), 3) {
 				if n < 600 {
 					t.Errorf("%s, weights %v: endpoint %d of three new ones has %d of 6000 picks", a, weights, i, n)
@@ -232,7 +234,7 @@ func TestSlowStartOfLeastRequest(t *testing.T) {
 	for _, part := range []float64{0.1, 0.5} {
 		endpoints := crowd(many(4))
 		endpoints[2].ramp.Store(uint32(part * rampFull))
-		p := newPicker(&Config{Algorithm: LeastRequest, SlowStart: &SlowStart{}}, endpoints, new(counter))
+		p := newPicker(&Config{Algorithm: LeastRequest, Config: balance.Config{SlowStart: &SlowStart{}}}, endpoints, new(counter))
 		if got, want := shares(p, endpoints, 40_000)[2], part/(3+part); math.Abs(got-want) > 0.01 {
 			t.Errorf("at %v the newcomer has %.4f of the picks, want %.4f", part, got, want)
 		}
@@ -268,7 +270,7 @@ func TestWeightedLeastRequestFollowsWeightAndLoad(t *testing.T) {
 				want[i] = part * float64(targets[i].Weight) * math.Pow(float64(active+1), -power)
 				sum += want[i]
 			}
-			got := shares(newPicker(&Config{Algorithm: LeastRequest, Bias: bias, SlowStart: &SlowStart{}}, endpoints, new(counter)), endpoints, 60_000)
+			got := shares(newPicker(&Config{Algorithm: LeastRequest, Bias: bias, Config: balance.Config{SlowStart: &SlowStart{}}}, endpoints, new(counter)), endpoints, 60_000)
 			for i := range want {
 				// Of many, those that are favoured by far get somewhat less: see leastWeighted.
 				slack := 0.01
@@ -436,7 +438,7 @@ func TestPickersAllocateNothing(t *testing.T) {
 				}
 				endpoints := crowd(targets)
 				endpoints[3].ramp.Store(rampFull / 3)
-				p := newPicker(&Config{Algorithm: a, Choices: 5, SlowStart: &SlowStart{}}, endpoints, new(counter))
+				p := newPicker(&Config{Algorithm: a, Choices: 5, Config: balance.Config{SlowStart: &SlowStart{}}}, endpoints, new(counter))
 				if n := testing.AllocsPerRun(500, func() { p.pick(random.Uint64(), 7) }); n != 0 {
 					t.Errorf("%s, weights %v, parts %d: %v allocations, want 0", a, weights, part, n)
 				}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -124,7 +125,7 @@ func (l *lives) live() {
 	case 0:
 		l.pool.Update(l.now, some(l.random))
 	case 1:
-		l.pool.Configure(l.now, Config{Algorithm: Algorithms()[l.random.IntN(4)], Health: health.Config{Failures: 1 + l.random.IntN(6)}})
+		l.pool.Configure(l.now, Config{Algorithm: Algorithms()[l.random.IntN(4)], Config: balance.Config{Health: health.Config{Failures: 1 + l.random.IntN(6)}}})
 	case 2:
 		l.pool.Drain("zone-b", l.now+time.Duration(l.random.IntN(5))*time.Second)
 	}

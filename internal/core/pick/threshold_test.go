@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -79,7 +80,7 @@ func TestThresholdCapsHomeAsEnvoyCapsPriorities(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := pick.NewPool(pick.Options{Zone: "zone-0", Config: pick.Config{Threshold: tt.threshold}})
+			p := pick.NewPool(pick.Options{Zone: "zone-0", Config: pick.Config{Config: balance.Config{Threshold: tt.threshold}}})
 			p.Update(0, levels(tt.in...))
 			if diff := cmp.Diff(tt.want, percents(p)); diff != "" {
 				t.Error("percent (-want +got):\n" + diff)
@@ -106,7 +107,7 @@ func TestThresholdOnlyTakesFromWhatTheStrategyDecided(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := pick.NewPool(pick.Options{
-				Zone: "zone-0", Strategy: fixed{shares: tt.shares, shed: tt.shed}, Config: pick.Config{Threshold: 0.5},
+				Zone: "zone-0", Strategy: fixed{shares: tt.shares, shed: tt.shed}, Config: pick.Config{Config: balance.Config{Threshold: 0.5}},
 			})
 			p.Update(0, levels(tt.in...))
 			if diff := cmp.Diff(tt.want, percents(p)); diff != "" {
@@ -141,7 +142,7 @@ func TestThresholdKeepsSharesShares(t *testing.T) {
 			shares[i] /= sum
 		}
 		threshold := 0.01 + 0.99*random.Float64()
-		p := pick.NewPool(pick.Options{Strategy: fixed{shares: slices.Clone(shares)}, Config: pick.Config{Threshold: threshold}})
+		p := pick.NewPool(pick.Options{Strategy: fixed{shares: slices.Clone(shares)}, Config: pick.Config{Config: balance.Config{Threshold: threshold}}})
 		p.Update(0, levels(in...))
 		total, enough := 0.0, 0.0
 		for _, r := range in {
@@ -171,7 +172,7 @@ func TestZonesOfATierShareByTheirUsableEndpoints(t *testing.T) {
 			list[i].Zone = "zone-9"
 		}
 	}
-	p := pick.NewPool(pick.Options{Zone: "zone-0", Config: pick.Config{Threshold: 0.5}})
+	p := pick.NewPool(pick.Options{Zone: "zone-0", Config: pick.Config{Config: balance.Config{Threshold: 0.5}}})
 	p.Update(0, list)
 	if diff := cmp.Diff([]int{40, 40, 20}, percents(p)); diff != "" {
 		t.Error("percent (-want +got):\n" + diff)
@@ -234,7 +235,7 @@ func TestPanicUsesWhoSitsOut(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := pick.Config{Panic: tt.panic}
+			c := pick.Config{Config: balance.Config{Panic: tt.panic}}
 			c.Health.MaxOut = 1
 			p := pick.NewPool(pick.Options{
 				Zone: "zone-0", Random: rand.New(rand.NewPCG(81, 82)).Uint64, Strategy: fixed{shares: []float64{1}}, Config: c,
@@ -329,7 +330,7 @@ func TestWithoutPanicNobodyServesWhenAllSitOut(t *testing.T) {
 		panic *float64
 		want  pick.Verdict
 	}{{&never, pick.NoEndpoint}, {&always, pick.Picked}, {nil, pick.Picked}} {
-		c := pick.Config{Panic: tt.panic}
+		c := pick.Config{Config: balance.Config{Panic: tt.panic}}
 		c.Health.MaxOut = 1
 		p := pick.NewPool(pick.Options{Zone: "zone-0", Config: c})
 		list := levels(ready{2, 2})

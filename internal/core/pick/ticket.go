@@ -56,10 +56,10 @@ func (t *Ticket) Answer(now time.Duration, o Outcome) {
 		t.failed = true
 		t.endpoint.fail(now, found, o)
 	case latency > limit:
-		t.endpoint.despair(found)
+		t.endpoint.countFailure(found)
 	}
 	if t.trial {
-		t.endpoint.judge(now, o)
+		t.endpoint.endTrial(now, o)
 	}
 }
 

@@ -3,6 +3,7 @@ package strategy
 import (
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
@@ -34,7 +35,7 @@ func envoyZone() Strategy {
 		Name: "envoy-zone", Title: "Envoy, zone-aware", Source: envoyDocs + "zone_aware",
 		Mode:   topology.ModePreferSameZone, // its hints make home the client's own zone, and all of it
 		New:    func(client Client) overflow.Strategy { return newZoneAware(client) },
-		Pool:   pick.Config{Algorithm: pick.LeastRequest, Choices: 2, Health: ejections()},
+		Pool:   pick.Config{Algorithm: pick.LeastRequest, Choices: 2, Config: balance.Config{Health: ejections()}},
 		Checks: checks,
 	}
 }
@@ -56,7 +57,7 @@ func priority() Strategy {
 			return overflow.Unconfined(must(overflow.New("Static", overflow.Config{})))
 		},
 		Pool: pick.Config{
-			Algorithm: pick.LeastRequest, Choices: 2, Threshold: 1 / overprovisioning, Panic: &half, Health: ejections(),
+			Algorithm: pick.LeastRequest, Choices: 2, Config: balance.Config{Threshold: 1 / overprovisioning, Panic: &half, Health: ejections()},
 		},
 		Checks: checks,
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/health"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
@@ -84,7 +85,7 @@ const kubeProxySource = "https://kubernetes.io/docs/reference/networking/virtual
 
 // atRandom is how kube-proxy chooses, and nothing is ejected.
 func atRandom() pick.Config {
-	return pick.Config{Algorithm: pick.Random, Health: health.Config{Failures: -1}}
+	return pick.Config{Algorithm: pick.Random, Config: balance.Config{Health: health.Config{Failures: -1}}}
 }
 
 // hazl is Buoyant's high availability zonal load balancing: what adds and removes endpoints is core/overflow's Hazl,
@@ -98,9 +99,9 @@ func hazl(c overflow.Config) Strategy {
 	return Strategy{
 		Name: "hazl", Title: "Hazl", Source: "https://docs.buoyant.io/buoyant-enterprise-linkerd/latest/reference/hazl/",
 		Mode: topology.ModePreferSameZone, New: adaptive("Hazl", c),
-		Pool: pick.Config{Algorithm: pick.PowerOfTwo, Health: health.Config{
+		Pool: pick.Config{Algorithm: pick.PowerOfTwo, Config: balance.Config{Health: health.Config{
 			Failures: 7, Pause: time.Second, MaxPause: time.Minute, Jitter: 0.5, MaxOut: 1, Rate: noRate,
-		}},
+		}}},
 		Reconnects: reconnects,
 	}
 }
