@@ -96,7 +96,7 @@ func TestTheLogTellsOfAZoneThatIsLost(t *testing.T) {
 	patience.Until(t, "the log tells the state", func() bool { return strings.Contains(r.log.String(), evacuated) })
 	patience.Until(t, "the log names both endpoints", func() bool {
 		log := r.log.String()
-		return strings.Contains(log, "out of use") && strings.Contains(log, w.in("a")[0].addr.String()) &&
+		return strings.Contains(log, "endpoints ejected") && strings.Contains(log, w.in("a")[0].addr.String()) &&
 			strings.Contains(log, w.in("a")[1].addr.String())
 	})
 	served := hits(w.outsideA())
