@@ -186,7 +186,7 @@ func TestWhatSocketsCannotPlayIsRefusedByName(t *testing.T) {
 }
 
 func TestPlayersAreTheStrategiesThatAgentsHave(t *testing.T) {
-	for name, want := range map[string]string{"weir": "Weir", "hazl": "Hazl", "random": "Random", "static-auto": "Static"} {
+	for name, want := range map[string]string{"weir": "Weir", "hazl": "Hazl", "random": "Random", "static-auto": "Static", "hints-balanced": "Static"} {
 		if p, err := PlayerFor(name, topology.ModeAuto); err != nil || p.Strategy != want || p.Mode != topology.ModeAuto {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}

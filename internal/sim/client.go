@@ -27,11 +27,12 @@ type client struct {
 	capped *overflow.Capped
 
 	arrivals *Arrivals
-	chance   *rand.Rand      // of its network and its pauses
-	known    []int32         // server by the pool's ID of an endpoint, plus 1; 0: not asked yet
-	used     []time.Duration // when it last sent to a server
-	latest   int             // what it has learned
-	late     float64         // when it learns of changes: from -1, the first of all, to 1
+	chance   *rand.Rand        // of its network and its pauses
+	known    []int32           // server by the pool's ID of an endpoint, plus 1; 0: not asked yet
+	used     []time.Duration   // when it last sent to a server
+	latest   int               // what it has learned
+	reports  []strategy.Report // the last of each server
+	late     float64           // when it learns of changes: from -1, the first of all, to 1
 	ticking  bool
 	phase    time.Duration
 	spending budget
@@ -76,6 +77,7 @@ func (s *Simulation) newClient(a *Arrivals, info strategy.Client) client {
 		c.node = of.nodes[a.Place%len(of.nodes)]
 	}
 	info.Zone = of.Zone
+	info.Reports = func(endpoint int) (strategy.Report, bool) { return s.reported(number, endpoint) }
 	c.capped = &overflow.Capped{Strategy: s.options.Strategy.New(info)}
 	c.pool = pick.NewPool(pick.Options{
 		Zone: of.Zone, Random: generator(seed, ofPool, number).Uint64, Strategy: c.capped,
@@ -116,14 +118,14 @@ func (s *Simulation) newRequest(i uint32) {
 	s.send(slot)
 }
 
-// send asks the client's pool for an endpoint and sends the exchange there.
+// send asks the client's pool, or the oracle, for an endpoint and sends the exchange there.
 func (s *Simulation) send(slot uint32) {
 	x := &s.exchanges.all[slot]
-	i := uint32(x.client) //nolint:gosec // an index.
-	c := &s.clients[i]
-	ticket, verdict := c.pool.Pick(s.now, pick.Request{Avoid: x.avoid()})
-	s.wake(i)
-	switch verdict {
+	choose := s.choose
+	if s.oracle != nil {
+		choose = s.oracle.choose
+	}
+	switch choose(x) {
 	case pick.Shed:
 		s.end(slot, ending{shed: true})
 		s.exchanges.remove(slot)
@@ -136,13 +138,8 @@ func (s *Simulation) send(slot uint32) {
 		return
 	case pick.Picked:
 	}
-	x.ticket = ticket
-	if x.tries < maxTried {
-		x.tried[x.tries] = ticket.ID()
-	}
 	x.tries++
-	x.cost += float64(ticket.Cost())
-	x.server = s.serverOf(c, &x.ticket)
+	c := &s.clients[x.client]
 	for int(x.server) >= len(c.used) {
 		c.used = append(c.used, notConnected)
 	}
@@ -150,7 +147,26 @@ func (s *Simulation) send(slot uint32) {
 	c.used[x.server] = s.now
 	x.stage = leaving
 	s.setTimeouts(slot)
+	s.servers[x.server].coming++
 	s.travel(slot, evArrive)
+}
+
+// choose asks the client's pool for the exchange's endpoint.
+func (s *Simulation) choose(x *exchange) pick.Verdict {
+	i := uint32(x.client) //nolint:gosec // an index.
+	c := &s.clients[i]
+	ticket, verdict := c.pool.Pick(s.now, pick.Request{Avoid: x.avoid()})
+	s.wake(i)
+	if verdict != pick.Picked {
+		return verdict
+	}
+	x.ticket = ticket
+	if x.tries < maxTried {
+		x.tried[x.tries] = ticket.ID()
+	}
+	x.cost += float64(ticket.Cost())
+	x.server = s.serverOf(c, &x.ticket)
+	return pick.Picked
 }
 
 // serverOf finds the server that a ticket is for.
@@ -187,6 +203,9 @@ func (s *Simulation) setTimeouts(slot uint32) {
 // hear takes what became of an exchange.
 func (s *Simulation) hear(slot uint32) {
 	x := &s.exchanges.all[slot]
+	if s.options.Strategy.Reports && x.stage == returning && x.outcome != pick.LocalError {
+		s.report(x)
+	}
 	switch {
 	case x.abandoned:
 	case x.stage == broken:

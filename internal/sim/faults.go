@@ -184,6 +184,7 @@ func (s *Simulation) second() {
 			v.line = append(v.line, 0)
 		}
 		s.use(v)
+		v.utilisation, v.usedBefore = (v.used-v.usedBefore)/float64(s.sc.Server.Workers), v.used
 		load := v.arrived / float64(s.sc.Server.Workers)
 		v.line = append(v.line, float32(load))
 		v.arrived = 0

@@ -17,6 +17,7 @@ type server struct {
 	fault scenario.Condition // by steps
 	lost  bool               // with its node
 
+	coming  int // exchanges on their way to it
 	busy    int // workers
 	streams int // open ones
 	queue   queue
@@ -25,6 +26,9 @@ type server struct {
 	used    float64       // worker seconds, up to usedTo
 	usedTo  time.Duration // when busy or streams last changed
 	counted float64       // used at the fleet's last step
+
+	utilisation float64 // of workers, in the last second that is over
+	usedBefore  float64 // used at its end
 
 	state  uint32 // number of changes of dead, for health checks
 	dead   bool   // what active health checks would say
@@ -84,6 +88,7 @@ func (s *Simulation) use(v *server) {
 func (s *Simulation) arrive(i uint32) {
 	x := &s.exchanges.all[i]
 	v := &s.servers[x.server]
+	v.coming--
 	switch {
 	case v.lost:
 		s.swallow(i)

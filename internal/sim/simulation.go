@@ -62,6 +62,7 @@ type Simulation struct {
 	port       portRule
 	discovery  discovery
 	recorder   *recorder
+	oracle     *oracle // nil: clients choose by their pools
 	result     *Result
 }
 
@@ -98,6 +99,9 @@ func New(o Options) (*Simulation, error) {
 	s.populate()
 	s.sync()
 	s.observe()
+	if o.Strategy.Omniscient {
+		s.oracle = newOracle(s)
+	}
 	for i := range s.clients {
 		s.startClient(i)
 	}

@@ -22,7 +22,7 @@ func Today(mode topology.Mode) (strategy.Strategy, error) {
 	case topology.ModeAuto:
 		name = "static-auto"
 	case topology.ModeBalanced:
-		name = "static-balanced"
+		name = "hints-balanced"
 	case topology.ModeDisabled, topology.ModeUnset:
 		name = "random"
 	case topology.ModePreferSameZone, topology.ModePreferClose, topology.ModePreferSameNode:

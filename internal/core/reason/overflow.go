@@ -19,6 +19,7 @@ const (
 	BlindToZones    Code = "BlindToZones"
 	BandNotExceeded Code = "BandNotExceeded"
 	CountsEndpoints Code = "CountsEndpoints"
+	FollowsReports  Code = "FollowsReports"
 	TooFewHealthy   Code = "TooFewHealthy"
 )
 
@@ -44,6 +45,7 @@ func overflowTexts() map[Code]string {
 		BlindToZones:    "the strategy spreads requests over all endpoints alike",
 		BandNotExceeded: "the load is within the band",
 		CountsEndpoints: "the strategy counts clients and endpoints that serve, and does not look at load",
+		FollowsReports:  "the strategy goes by the utilisation that endpoints report",
 		TooFewHealthy:   "{usable} of {all} endpoints serve: too few, so that health is ignored and all get the same share",
 	}
 }

@@ -23,11 +23,13 @@ func With(c overflow.Config) []Strategy {
 		random(),
 		static("static-auto", "kube-proxy, Auto", topology.ModeAuto),
 		static("static-same-zone", "kube-proxy, PreferSameZone", topology.ModePreferSameZone),
-		static("static-balanced", "kube-proxy, Balanced", topology.ModeBalanced),
+		static("hints-balanced", "weir's hints, Balanced", topology.ModeBalanced),
 		envoyZone(),
+		envoyLoadAware(),
 		priority(),
 		hazl(c),
 		weir("weir", "weir", c),
+		oracle(),
 	}
 }
 
@@ -46,6 +48,9 @@ func variants() []Strategy {
 // Errors: a name that is none; it lists those that are.
 func Named(name string) (Strategy, error) {
 	all := slices.Concat(All(), variants())
+	if strings.EqualFold(name, "static-balanced") { // its name in the first releases
+		return Strategy{}, fmt.Errorf("strategy static-balanced is called hints-balanced now")
+	}
 	names := make([]string, 0, len(all))
 	for _, c := range all {
 		if strings.EqualFold(c.Name, name) {
@@ -73,7 +78,8 @@ func random() Strategy {
 // static is kube-proxy with hints of a mode: any endpoint of those that the hints give the client, and no other,
 // however they fare until the API says that they are not ready.
 //
-// Source: KEP-2433 for Auto, KEP-4444 for PreferSameZone, weir's plan for Balanced; kube-proxy as random has it.
+// Source: KEP-2433 for Auto, KEP-4444 for PreferSameZone, weir's plan for Balanced, which no other controller writes;
+// kube-proxy as random has it.
 func static(name, title string, mode topology.Mode) Strategy {
 	return Strategy{
 		Name: name, Title: title, Source: kubeProxySource,
@@ -119,6 +125,18 @@ func weir(name, title string, c overflow.Config) Strategy {
 		Name: name, Title: title, Source: "docs/overflow-law.md",
 		Mode: topology.ModeBalanced, New: adaptive("Weir", c), Pool: pick.Config{Algorithm: pick.PowerOfTwo}, Drains: true,
 		Reconnects: reconnects,
+	}
+}
+
+// OracleName is the limit: the one strategy that nobody could run.
+const OracleName = "oracle"
+
+// oracle knows what each endpoint can do and what each client sends, at each instant. Package sim plays it.
+func oracle() Strategy {
+	return Strategy{
+		Name: OracleName, Title: "oracle (limit)", Source: "internal/sim/oracle.go",
+		Mode: topology.ModeDisabled, KeepsHome: true, New: fixed("Random"), Pool: atRandom(), Blind: true,
+		Omniscient: true, Reconnects: reconnects,
 	}
 }
 

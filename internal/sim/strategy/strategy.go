@@ -30,6 +30,11 @@ type Strategy struct {
 	// Blind: clients decide nothing by how requests fare. Their pools need no ticks, which are most of the work where many
 	// clients send little.
 	Blind bool
+	// Reports: endpoints report their utilisation with answers, as ORCA has it; see Client.Reports.
+	Reports bool
+	// Omniscient: the simulation itself sends requests, by the state of all endpoints and the demand of all clients. That is a
+	// limit and no way to balance.
+	Omniscient bool
 	// Settings are what policies say of all clients; nil: there are no policies. Only their locality counts: Pool has the
 	// rest.
 	Settings *policy.Settings
@@ -47,6 +52,8 @@ type Client struct {
 	Zone topology.Zone
 	// Clients is how many clients each zone has, sorted by zone: what a control plane tells Envoy of its own cluster.
 	Clients []ZoneCount
+	// Reports gives what an endpoint reported last, by its index in overflow.Layout; false: nothing. Nil: there are no reports.
+	Reports func(endpoint int) (Report, bool)
 }
 
 // ZoneCount is a number of clients in a zone.

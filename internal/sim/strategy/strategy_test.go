@@ -39,7 +39,7 @@ func TestTheContendersAndTheirOrder(t *testing.T) {
 			t.Errorf("%s lacks something: %+v", c.Name, c)
 		}
 	}
-	want := []string{"random", "static-auto", "static-same-zone", "static-balanced", "envoy-zone", "priority", "hazl", "weir"}
+	want := []string{"random", "static-auto", "static-same-zone", "hints-balanced", "envoy-zone", "envoy-load-aware", "priority", "hazl", "weir", "oracle"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -52,7 +52,7 @@ func TestWhoGoesOnAfterARefusedConnection(t *testing.T) {
 			got[c.Name] = c.Reconnects
 		}
 	}
-	want := map[string]int{"hazl": 2, "weir": 2, "weir-cost": 2, "weir-latency": 2, "weir-shed": 2}
+	want := map[string]int{"hazl": 2, "oracle": 2, "weir": 2, "weir-cost": 2, "weir-latency": 2, "weir-shed": 2}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -67,6 +67,9 @@ func TestContendersAreFoundByNameInAnyCase(t *testing.T) {
 	_, err := strategy.Named("wier")
 	if err == nil || !strings.Contains(err.Error(), `"wier"`) || !strings.Contains(err.Error(), "weir-shed") {
 		t.Errorf("error %v, want one that names the name and those there are", err)
+	}
+	if _, err := strategy.Named("static-balanced"); err == nil || !strings.Contains(err.Error(), "hints-balanced") {
+		t.Errorf("error %v, want one with the new name", err)
 	}
 }
 
@@ -102,8 +105,9 @@ func TestHomeIsWhatTheContenderTakesForIt(t *testing.T) {
 		"random":           {"aabbcc|", "abbbbbcccccc|"},
 		"static-auto":      {"aa|bbcc", "abcc|bbbbcccc"}, // home is what the plan lends, too
 		"static-same-zone": {"aa|bbcc", "a|bbbbbcccccc"},
-		"static-balanced":  {"aa|bbcc", "abcc|bbbbcccc"},
+		"hints-balanced":   {"aa|bbcc", "abcc|bbbbcccc"},
 		"envoy-zone":       {"aa|bbcc", "a|bbbbbcccccc"},
+		"envoy-load-aware": {"aa|bbcc", "a|bbbbbcccccc"},
 		"priority":         {"aa|bbcc", "a|bbbbbcccccc"},
 		"hazl":             {"aa|bbcc", "a|bbbbbcccccc"},
 		"weir":             {"aa|bbcc", "a|bbbbbcccccc"},
@@ -271,8 +275,9 @@ func TestWhoCountsHealthLeavesAZoneThatFailsAndKubeProxyDoesNot(t *testing.T) {
 		"random":           {20, 45},
 		"static-auto":      {100, 100},
 		"static-same-zone": {100, 100},
-		"static-balanced":  {100, 100},
+		"hints-balanced":   {100, 100},
 		"envoy-zone":       {0, 0},
+		"envoy-load-aware": {0, 0},
 		"priority":         {0, 0},
 		"hazl":             {0, 6}, // trials
 		"weir":             {0, 10},
