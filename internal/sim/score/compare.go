@@ -201,9 +201,9 @@ func (m *Measure) fillNever(all []series, never float64) {
 func (f *field) table(o *Options) Table {
 	t := Table{Rows: make([]Row, 0, len(o.Strategies)), pairs: make(map[pair]Difference)}
 	for c, l := range o.Strategies {
-		row := Row{Strategy: l.Name, Title: cmp.Or(l.Title, l.Name), Runs: f.runs[c], Cells: make(map[string]Cell, len(o.Measures))}
+		row := Row{Strategy: l.Name, Title: cmp.Or(l.Title, l.Name), Runs: f.runs[c], Limit: l.Limit, Cells: make(map[string]Cell, len(o.Measures))}
 		for m := range o.Measures {
-			row.Cells[o.Measures[m].Key] = f.cell(m, c, &o.Measures[m])
+			row.Cells[o.Measures[m].Key] = f.cell(m, c, o)
 			for other := range o.Strategies {
 				if other != c {
 					key := pair{l.Name, o.Strategies[other].Name, o.Measures[m].Key}
@@ -213,11 +213,12 @@ func (f *field) table(o *Options) Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	t.measureDistances()
 	return t
 }
 
-func (f *field) cell(m, c int, measure *Measure) Cell {
-	s := &f.series[m][c]
+func (f *field) cell(m, c int, o *Options) Cell {
+	measure, s := &o.Measures[m], &f.series[m][c]
 	values := make([]float64, 0, len(s.points))
 	for _, p := range s.points {
 		values = append(values, p.value)
@@ -226,7 +227,7 @@ func (f *field) cell(m, c int, measure *Measure) Cell {
 	cell.Mean, cell.Half = meanAndHalf(values)
 	beats, beaten := false, false
 	for other := range f.series[m] {
-		if other == c {
+		if other == c || o.Strategies[other].Limit || o.Strategies[c].Limit {
 			continue
 		}
 		verdict := measure.difference(s, &f.series[m][other]).Verdict

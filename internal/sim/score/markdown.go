@@ -13,14 +13,26 @@ func (b *Board) Markdown(w io.Writer, s Style) error {
 	p := &printer{w: w}
 	// With colours the best are told by their tone and not by the text.
 	l := b.layout(Style{Wide: s.Wide, Against: s.Against, Notes: s.Notes, Colour: true})
-	for i := range b.Tables {
-		t := &b.Tables[i]
-		p.heading(t.Scenario, t.Title)
+	table := func(name, title string, t *Table) {
+		p.heading(name, title)
 		p.markdown(append(l.markdownHead(), l.rows(t)...))
+		if distance := t.distance(s.Against); distance != "" {
+			p.line(grid.Text(escaped(distance)))
+			p.line()
+		}
+	}
+	if b.Drawn != nil {
+		kinds, rivals := b.drawnTables()
+		p.heading("good answers by kind", "means over the scenarios of each")
+		p.markdown(kinds)
+		p.heading(b.Drawn.Strategy+" against the others", "and its worst scenarios")
+		p.markdown(rivals)
+	}
+	for i := range b.shownTables(s) {
+		table(b.Tables[i].Scenario, b.Tables[i].Title, &b.Tables[i])
 	}
 	if len(b.Tables) != 1 {
-		p.heading("overall", b.overallTitle())
-		p.markdown(append(l.markdownHead(), l.rows(&b.Overall)...))
+		table("overall", b.overallTitle(), &b.Overall)
 		if title, rows := l.duels(); rows != nil {
 			p.heading(title, duelsMean)
 			p.markdown(rows)

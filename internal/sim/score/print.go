@@ -25,7 +25,12 @@ type Style struct {
 func (b *Board) Print(w io.Writer, s Style) error {
 	p := &printer{w: w, painter: grid.Painter{Colour: s.Colour}, width: s.Width}
 	l := b.layout(s)
-	for i := range b.Tables {
+	if b.Drawn != nil {
+		kinds, rivals := b.drawnTables()
+		p.rows("good answers by kind", "means over the scenarios of each", kinds)
+		p.rows(b.Drawn.Strategy+" against the others", "and its worst scenarios", rivals)
+	}
+	for i := range b.shownTables(s) {
 		t := &b.Tables[i]
 		p.title(t.Scenario, t.Title)
 		l.table(p, t)
@@ -35,7 +40,9 @@ func (b *Board) Print(w io.Writer, s Style) error {
 		p.title("overall", b.overallTitle())
 		l.table(p, &b.Overall)
 		p.line()
-		p.duels(l)
+		if title, rows := l.duels(); rows != nil {
+			p.rows(title, duelsMean, rows)
+		}
 	}
 	mark := "*"
 	if s.Colour {
@@ -58,7 +65,18 @@ func (p *printer) title(name, title string) {
 	p.line(grid.Cell{Text: name, Tone: grid.Bold}, grid.Text(": "+title))
 }
 
+// shownTables are those that are printed: of drawn scenarios there are many, which say little more than the table by kind.
+func (b *Board) shownTables(s Style) []Table {
+	if b.Drawn != nil && !s.Wide {
+		return nil
+	}
+	return b.Tables
+}
+
 func (b *Board) overallTitle() string {
+	if b.Drawn != nil {
+		return fmt.Sprintf("means over %s drawn with seed %d", count(b.Drawn.Scenarios, "scenario"), b.Drawn.Seed)
+	}
 	title := "means over " + count(b.Common, "scenario")
 	if b.Common < len(b.Tables) {
 		title = fmt.Sprintf("means over the %d of %s that every strategy ran", b.Common, count(len(b.Tables), "scenario"))
@@ -167,7 +185,7 @@ func (l *layout) name(r *Row) string {
 	switch {
 	case r.Runs == 0:
 		return r.Title + " (no run)"
-	case r.Runs < l.board.Seeds:
+	case r.Runs < l.board.Seeds && l.board.Drawn == nil: // a kind has only some of the drawn scenarios
 		return fmt.Sprintf("%s (%d of %s)", r.Title, r.Runs, count(l.board.Seeds, "seed"))
 	default:
 		return r.Title
@@ -220,15 +238,14 @@ func (l *layout) table(p *printer, t *Table) {
 		}
 		p.line(line...)
 	}
+	if distance := t.distance(l.style.Against); distance != "" {
+		p.line(grid.Cell{Text: distance, Tone: grid.Dim})
+	}
 }
 
-// duels writes in how many scenarios one strategy is better and worse than each other one.
-func (p *printer) duels(l layout) {
-	title, rows := l.duels()
-	if rows == nil {
-		return
-	}
-	p.title(title, duelsMean)
+// rows writes a table of its own, with a title.
+func (p *printer) rows(name, title string, rows [][]grid.Cell) {
+	p.title(name, title)
 	columns := grid.Columns{Gap: columnGap, Right: isNumber}
 	for _, row := range rows {
 		columns.Fit(row)
@@ -245,7 +262,7 @@ const duelsMean = "scenarios in which it is better–worse beyond noise"
 func (l *layout) duels() (title string, rows [][]grid.Cell) {
 	b := l.board
 	at := slices.IndexFunc(b.Overall.Rows, func(r Row) bool { return r.Strategy == l.style.Against })
-	if at < 0 || b.Seeds < 2 {
+	if at < 0 || b.Seeds < 2 || b.Drawn != nil {
 		return "", nil
 	}
 	head := []grid.Cell{{Text: "other", Tone: grid.Dim}}
@@ -284,6 +301,9 @@ func duel(better, worse, alike int) grid.Cell {
 // foot says what the marks mean, what is missing, and what all of it is worth.
 func (l *layout) foot(mark string) []string {
 	var lines []string
+	if l.board.Drawn != nil {
+		lines = l.board.drawnNotes()
+	}
 	switch l.board.Seeds {
 	case 0:
 		lines = append(lines, "Nothing was run.")
@@ -296,7 +316,7 @@ func (l *layout) foot(mark string) []string {
 	if len(l.dropped) > 0 {
 		lines = append(lines, "Left out for want of room: "+strings.Join(l.dropped, ", ")+".")
 	}
-	if seeds := l.board.Seeds; seeds > 1 {
+	if seeds := l.board.Seeds; seeds > 1 && l.board.Drawn == nil {
 		means := count(seeds, "seed") + "; means over seeds, compared seed by seed."
 		if l.style.Wide {
 			means += " ±: half of the 95 % confidence interval."

@@ -88,6 +88,9 @@ type Row struct {
 	// seeds. Nil in Board.Overall.
 	Spill []float64 `json:"spill,omitempty"`
 
+	Limit    bool      `json:"limit,omitempty"`    // no strategy that could be run: the best possible
+	Distance *Distance `json:"distance,omitempty"` // from the limit; nil: the table has none
+
 	// After AddDetails: Source in Overall, Timeline and Zones in the scenarios.
 	Source   string     `json:"source,omitempty"`
 	Timeline *Timeline  `json:"timeline,omitempty"`
@@ -120,6 +123,8 @@ type Board struct {
 	Overall Table `json:"overall"`
 	// Common is how many of Tables that are.
 	Common int `json:"common"`
+	// Drawn is set by CompareDrawn: then the tables are by kind, and Overall is over all scenarios alike.
+	Drawn *Drawn `json:"drawn,omitempty"`
 
 	commonSeeds int // with which all strategies ran all of these
 }
@@ -127,6 +132,7 @@ type Board struct {
 // Label names a strategy or a scenario, as options and tables have it.
 type Label struct {
 	Name, Title string
+	Limit       bool // of a strategy: see Row.Limit; it is never marked as best, and hides no other
 
 	// What follows is of scenarios only. Without Stress and Length, what never came counts as the worst that came;
 	// without Affected, spill is of all clients.
