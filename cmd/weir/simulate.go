@@ -21,7 +21,7 @@ const simulateLong = `Play scenarios with several strategies, in simulated time 
 traffic stays in its zone, what the rest costs, and what that does to success and latency.
 
 Without arguments the standard scenarios are played with all strategies. A scenario is a text file; --show prints one to
-start from. With --service the scenario is a service of a cluster or of manifests, with a change: another mode, fewer
+start from. With --random scenarios are drawn that no constant was chosen with. With --service the scenario is a service of a cluster or of manifests, with a change: another mode, fewer
 endpoints, a zone lost, more traffic.
 
 The results are simulated, not measured. Equal seeds give equal results.`
@@ -35,6 +35,11 @@ const simulateExample = `  # The standard scenarios with all strategies
   # Your own scenario
   weir simulate --show brownout > mine.txtar
   weir simulate --scenario mine.txtar
+
+  # A hundred scenarios drawn at random, and then the one that weir was worst in
+  weir simulate --random 100 --seed 7 --html report.html
+  weir simulate random-7-46-surge --seed 7 --seeds 1
+  weir simulate --show random-7-46-surge > mine.txtar
 
   # What would happen to a service: each mode, a zone lost, twice the traffic, an endpoint more or less
   weir simulate -f manifests/ --service shop/web --rate 2000
@@ -52,6 +57,7 @@ type simulateFlags struct {
 	files             []string
 	strategies        []string
 	seeds, jobs       int
+	random            int
 	seed              uint64
 	output            string
 	html              string
@@ -92,7 +98,7 @@ func simulateCommand() *cobra.Command {
 	for flag, names := range f.completions() {
 		_ = c.RegisterFlagCompletionFunc(flag, names) // fails for a flag that there is not
 	}
-	c.MarkFlagsMutuallyExclusive("list", "show", "trace", "service")
+	c.MarkFlagsMutuallyExclusive("list", "show", "trace", "service", "random")
 	return c
 }
 
@@ -114,7 +120,8 @@ func (f *simulateFlags) completions() map[string]cobra.CompletionFunc {
 func (f *simulateFlags) what() flagGroup {
 	g := group("What to simulate")
 	g.BoolVar(&f.list, "list", false, "list the standard scenarios")
-	g.StringVar(&f.show, "show", "", "print a standard scenario, to start your own from")
+	g.StringVar(&f.show, "show", "", "print a standard or a drawn scenario, to start your own from")
+	g.IntVar(&f.random, "random", 0, "draw this many scenarios at random, by --seed, and play each once; a name such as random-7-46-surge plays one of them")
 	g.StringArrayVar(&f.files, "scenario", nil, "play the scenario of this file, or a standard one by its name, or - for standard input; may be repeated")
 	g.StringSliceVar(&f.strategies, "strategies", nil, "strategies to compare, of "+strings.Join(strategyNames(), ", ")+
 		" (default all; with --service: "+simulate.TodayName+", which is kube-proxy in the service's mode, and weir)")
@@ -152,6 +159,9 @@ const (
 	askSeeds     = 3
 )
 
+// maxDrawn bounds how many scenarios are drawn: more take a day.
+const maxDrawn = 10_000
+
 // run does what was asked for.
 func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	f.asks.isAsking = slices.ContainsFunc(f.asks.names(), c.Flags().Changed)
@@ -175,6 +185,10 @@ func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.random > 0 {
+		c.SilenceUsage = true
+		return f.compareDrawn(c, strategies)
+	}
 	scenarios, err := f.scenarios(c, args)
 	if err != nil {
 		return err
@@ -196,6 +210,12 @@ func (f *simulateFlags) check(args []string) error {
 	}
 	if (f.list || f.show != "" || f.asks.service != "") && (len(args) > 0 || len(f.files) > 0) {
 		return errors.New("a scenario does not go with --list, --show and --service")
+	}
+	if f.random < 0 || f.random > maxDrawn {
+		return fmt.Errorf("--random=%d: want 1 to %d", f.random, maxDrawn)
+	}
+	if f.random > 0 && (len(args) > 0 || len(f.files) > 0 || f.seeds > 1) {
+		return errors.New("--random draws its scenarios and plays each once: it goes neither with a scenario nor with --seeds")
 	}
 	if f.asks.service == "" && f.asks.isAsking {
 		return errors.New("--rate, --lose and what else is under What if need a --service to ask about")

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/weir-lb/weir/internal/grid"
+	"github.com/weir-lb/weir/internal/sim"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/score"
 	"github.com/weir-lb/weir/internal/sim/strategy"
@@ -21,33 +22,62 @@ import (
 
 // compare plays scenarios with strategies and reports.
 func (f *simulateFlags) compare(c *cobra.Command, scenarios []*scenario.Scenario, strategies []strategy.Strategy) error {
-	if f.html != "" { // before the runs, which take time
-		if err := canWrite(f.html); err != nil {
-			return fmt.Errorf("--html: %w", err)
-		}
-	}
 	o := f.options(compareSeeds)
 	if len(scenarios) > few {
 		o = f.options(manySeeds)
 	}
 	o.Scenarios, o.Strategies = scenarios, strategies
+	labels := score.Options{Strategies: labelsOf(strategies)}
+	for _, s := range scenarios {
+		labels.Scenarios = append(labels.Scenarios, score.LabelOf(s))
+	}
+	return f.playAndReport(c, o, func(results []*sim.Result) score.Board { return score.Compare(results, labels) })
+}
+
+// compareDrawn plays scenarios that are drawn at random, each once.
+func (f *simulateFlags) compareDrawn(c *cobra.Command, strategies []strategy.Strategy) error {
+	names, titles := simulate.Kinds()
+	draw := score.Draw{Seed: f.seed, Kind: func(i int) int { return i % len(names) }, Against: weirStrategy}
+	o := f.options(1)
+	o.Strategies = strategies
+	for i := range f.random {
+		sc := simulate.Draw(f.seed, i+1)
+		o.Scenarios, draw.Names = append(o.Scenarios, sc), append(draw.Names, sc.Name)
+	}
+	for i := range min(len(names), f.random) {
+		label := score.LabelOf(o.Scenarios[i])
+		label.Name, label.Title, label.Affected = names[i], titles[i], nil
+		draw.Kinds = append(draw.Kinds, label)
+	}
+	labels := score.Options{Strategies: labelsOf(strategies)}
+	return f.playAndReport(c, o, func(results []*sim.Result) score.Board { return score.CompareDrawn(results, draw, labels) })
+}
+
+func labelsOf(strategies []strategy.Strategy) []score.Label {
+	labels := make([]score.Label, 0, len(strategies))
+	for i := range strategies {
+		labels = append(labels, score.Label{Name: strategies[i].Name, Title: strategies[i].Title, Limit: strategies[i].Omniscient})
+	}
+	return labels
+}
+
+// playAndReport makes the runs, and prints and writes what compare makes of them.
+func (f *simulateFlags) playAndReport(c *cobra.Command, o simulate.Options, compare func([]*sim.Result) score.Board) error {
+	if f.html != "" { // before the runs, which take time
+		if err := canWrite(f.html); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
 	out, err := f.play(c, o)
 	if err != nil {
 		return err
 	}
-	var labels score.Options
-	for _, s := range scenarios {
-		labels.Scenarios = append(labels.Scenarios, score.LabelOf(s))
-	}
-	for i := range strategies {
-		labels.Strategies = append(labels.Strategies, score.Label{Name: strategies[i].Name, Title: strategies[i].Title})
-	}
-	board := score.Compare(out.Results, labels)
+	board := compare(out.Results)
 	board.Assumptions = simulate.Assumptions()
 	if f.html != "" {
-		page := score.Compare(out.Results, labels) // of its own, as -o json has no details
+		page := compare(out.Results) // of its own, as -o json has no details
 		page.Assumptions = simulate.Assumptions()
-		page.AddDetails(strategies, scenarios, out.Results)
+		page.AddDetails(o.Strategies, o.Scenarios, out.Results)
 		if err := writeWhole(f.html, func(w io.Writer) error { return charts.WriteReport(w, &page) }); err != nil {
 			return fmt.Errorf("--html: %w", err)
 		}

@@ -123,8 +123,11 @@ func distinct(all []*scenario.Scenario) error {
 // overallName stands for all scenarios together, in reports and in names of pictures.
 const overallName = "overall"
 
-// standardScenario reads a scenario of the standard set. Errors: a name that is none of it, with the one that was meant.
+// standardScenario reads a scenario of the standard set, or draws the one of that name. Errors: a name that is none of it, with the one that was meant.
 func standardScenario(name string) (*scenario.Scenario, error) {
+	if simulate.IsDrawn(name) {
+		return simulate.DrawNamed(name)
+	}
 	text, err := standardText(name)
 	if err != nil {
 		return nil, err
@@ -134,6 +137,13 @@ func standardScenario(name string) (*scenario.Scenario, error) {
 
 // standardText gives a scenario of the standard set as it is written.
 func standardText(name string) ([]byte, error) {
+	if simulate.IsDrawn(name) {
+		sc, err := simulate.DrawNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		return []byte(sc.String()), nil
+	}
 	if !slices.Contains(scenarios.Names(), name) {
 		return nil, unknownScenario(name)
 	}

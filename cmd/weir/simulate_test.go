@@ -41,6 +41,49 @@ func TestSimulateComparesInEachFormat(t *testing.T) {
 	}
 }
 
+func TestSimulateDrawsScenarios(t *testing.T) {
+	args := []string{"simulate", "--random", "2", "--seed", "11", "--strategies", "weir,random,oracle"}
+	status, table, err := weir(t, "", args...)
+	if status != exitOK || !strings.Contains(table, "means over 2 scenarios drawn with seed 11") || !strings.Contains(table, "random-11-2-surge") {
+		t.Fatalf("status %d, error %q, output:\n%s", status, err, table)
+	}
+	if _, again, _ := weir(t, "", args...); again != table {
+		t.Errorf("not the same twice:\n%s", cmp.Diff(table, again))
+	}
+	_, out, _ := weir(t, "", append(args, "-o", "json")...)
+	var got struct {
+		Drawn struct {
+			Scenarios int
+			Rivals    []struct{ Strategy string }
+		}
+		Scenarios []struct{ Scenario string }
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Drawn.Scenarios != 2 || len(got.Drawn.Rivals) != 2 || len(got.Scenarios) != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, format := range []string{"csv", "markdown"} {
+		if status, out, err := weir(t, "", append(args, "-o", format)...); status != exitOK || !strings.Contains(out, "surge") {
+			t.Errorf("%s: status %d, error %q, output:\n%s", format, status, err, out)
+		}
+	}
+}
+
+func TestADrawnScenarioIsPlayedAndPrintedByItsName(t *testing.T) {
+	status, text, err := weir(t, "", "simulate", "--show", "random-11-2-surge")
+	if status != exitOK || !strings.HasPrefix(text, "Drawn at random: one zone sends more\n-- cluster --\n") {
+		t.Fatalf("status %d, error %q, output:\n%s", status, err, text)
+	}
+	path := filepath.Join(t.TempDir(), "random-11-2-surge.txtar")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, byName, _ := weir(t, "", "simulate", "random-11-2-surge", "--strategies", "weir", "--seeds", "1", "-o", "json")
+	_, byFile, _ := weir(t, "", "simulate", "--scenario", path, "--strategies", "weir", "--seeds", "1", "-o", "json")
+	if byName != byFile || !strings.Contains(byName, `"random-11-2-surge"`) {
+		t.Errorf("by name and by file differ:\n%s", cmp.Diff(byName, byFile))
+	}
+}
+
 func TestSimulateAnswersProgramsWithTheAssumptions(t *testing.T) {
 	status, out, err := weir(t, "", "simulate", "--scenario", tiny, "--strategies", "weir,hazl", "--seeds", "1", "-o", "json")
 	if status != exitOK {
@@ -259,6 +302,13 @@ func TestAMistakeInSimulateEndsWithStatus2(t *testing.T) {
 		"simulate --prefer some":                         `unknown preference "some"`,
 		"simulate --hazl-low 3":                          "load band 3 to 2",
 		"simulate --list --show steady":                  "[list show]",
+		"simulate --random -1":                           "--random=-1: want 1 to 10000",
+		"simulate --random 5 steady":                     "--random draws its scenarios",
+		"simulate --random 5 --seeds 2":                  "--random draws its scenarios",
+		"simulate --random 5 --list":                     "[list random]",
+		"simulate random-1-2-calm":                       "random-SEED-NUMBER-KIND",
+		"simulate --show random-1":                       "random-SEED-NUMBER-KIND",
+		"simulate --strategies static-balanced":          "static-balanced is called hints-balanced now",
 		"simulate steady --show=":                        "--show is empty",
 		"simulate steady --html=":                        "--html is empty",
 		"simulate -f x --service a --write-scenario=":    "--write-scenario is empty",
