@@ -69,7 +69,7 @@ func result(t *testing.T) *score.Board {
 		o.Scenarios = append(o.Scenarios, score.LabelOf(sc))
 	}
 	for i := range strategies {
-		o.Strategies = append(o.Strategies, score.Label{Name: strategies[i].Name, Title: strategies[i].Title})
+		o.Strategies = append(o.Strategies, score.Label{Name: strategies[i].Name, Title: strategies[i].Title, Limit: strategies[i].Omniscient})
 	}
 	board := score.Compare(out.Results, o)
 	board.Assumptions = []string{evil}
@@ -264,5 +264,32 @@ func TestAPageOfOneSeedAndStrategyIsDrawn(t *testing.T) {
 	document, console := open(t, page(t, b))
 	if console != "" || len(elements(t, document, "figure")) != 6 {
 		t.Errorf("%d charts, console:\n%s", len(elements(t, document, "figure")), console)
+	}
+}
+
+func TestAPageOfDrawnScenariosHasTheirTables(t *testing.T) {
+	weir, err := strategy.Named("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	oracle, err := strategy.Named(strategy.OracleName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := scenarios(t)
+	out, err := simulate.Run(t.Context(), simulate.Options{Scenarios: all, Strategies: []strategy.Strategy{weir, oracle}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := score.Draw{Seed: 7, Against: "weir", Kind: func(i int) int { return i % 2 }, Kinds: []score.Label{{Name: "some"}, {Name: "others"}}}
+	for _, sc := range all {
+		draw.Names = append(draw.Names, sc.Name)
+	}
+	b := score.CompareDrawn(out.Results, draw, score.Options{Strategies: []score.Label{
+		{Name: "weir", Title: "weir"}, {Name: strategy.OracleName, Title: "limit", Limit: true},
+	}})
+	document, console := open(t, page(t, &b))
+	if console != "" || !strings.Contains(document, "2 scenarios drawn at random with seed 7") || strings.Count(document, "weir against limit") != 3 {
+		t.Errorf("console:\n%s\npage:\n%s", console, document)
 	}
 }

@@ -56,8 +56,41 @@
     const legend = 'Under stress, unless a column says otherwise. ★: no strategy is better beyond noise, and some strategy is worse.';
     const all = [html('p', {class: 'legend'}, legend)];
     if (main.length > 0) all.push(table(main, strategies));
+    all.push(...distance(strategies));
     if (more.length > 0) all.push(html('details', {}, html('summary', {}, 'More numbers'), table(more, strategies)));
     return all;
+  }
+
+  // distance says how far the favourite is from the limit; nothing where that is not known.
+  function distance(strategies) {
+    const own = strategies.find(s => s.strategy === FAVOURITE && s.distance), limit = strategies.find(s => s.limit);
+    if (!own || !limit) return [];
+    const {good, cost, dollarsPerHour: more} = own.distance, signed = v => (v < 0 ? '−' : '+') + Math.abs(v).toFixed(2);
+    return [html('p', {class: 'legend'}, `${own.title} against ${limit.title}: good ${signed(-100 * good)} points, ` +
+      `cost ${signed(more)} $/h${cost > 0 ? ` (× ${cost.toFixed(2)})` : ''}`)];
+  }
+
+  // plain is a table of words: the first row is the head, the first cell of each other row its title.
+  function plain(label, rows) {
+    const head = html('tr', {}, ...rows[0].map(c => html('th', {scope: 'col'}, c)));
+    const body = rows.slice(1).map(([title, ...cells]) => html('tr', {}, html('th', {scope: 'row'}, title), ...cells.map(c => html('td', {}, c))));
+    return html('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label},
+      html('table', {}, html('thead', {}, head), html('tbody', {}, ...body)));
+  }
+
+  // drawn is what a comparison of scenarios that were drawn at random has beside the others.
+  function drawn(result) {
+    const d = result.drawn, points = v => (100 * v).toFixed(1), all = [...result.scenarios, {scenario: 'all', strategies: result.overall.strategies}];
+    const good = s => s.cells.good && s.cells.good.known > 0 ? points(s.cells.good.mean) : '–';
+    const kinds = result.overall.strategies.map((s, i) => [s.title, ...all.map(t => good(t.strategies[i]))]);
+    const rivals = d.rivals.map(r => [r.title, points(r.mean), `${r.better}`, `${r.worse}`,
+      r.worst.map(e => `${e.scenario}: ${points(e.good)} for ${points(e.other)}`).join('; ') || '–']);
+    const cost = d.calmCost > 0 ? ` Where both ${d.strategy} and the limit answer 98 % well (${count(d.calm, 'scenario')}), it costs ${d.calmCost.toFixed(2)} times as much.` : '';
+    return html('section', {id: 'drawn'}, html('h2', {}, `${count(d.scenarios, 'scenario')} drawn at random with seed ${d.seed}`),
+      html('h3', {}, 'Good answers by kind (%)'), plain('Good answers by kind', [['Strategy', ...all.map(t => t.scenario)], ...kinds]),
+      html('h3', {}, `${d.strategy} against the others, in points of good answers`),
+      plain('Against the others', [['Other', 'mean', 'better by 2', 'worse by 2', 'worst scenarios'], ...rivals]),
+      html('p', {}, `The spill varies by more than 6 points in ${count(d.oscillating, 'scenario')}.${cost}`));
   }
 
   // ---- charts
@@ -176,14 +209,15 @@
     const what = scenarios.length === 1 ? `: ${scenarios[0].title || scenarios[0].scenario}` : ` in ${count(scenarios.length, 'scenario')}`;
     const title = (strategies.length === 1 ? '1 strategy' : `${strategies.length} strategies`) + what;
     const notice = () => html('p', {class: 'notice'}, result.notice);
-    const seeds = `Each was run with ${count(result.seeds, 'seed')} of random numbers, the same for all.` + (result.seeds > 1 ?
+    const seeds = result.drawn ? 'Each drawn scenario was run once; numbers are means over the scenarios of a kind.' : `Each was run with ${count(result.seeds, 'seed')} of random numbers, the same for all.` + (result.seeds > 1 ?
       ' Numbers are means over the seeds, ± is half of the 95 % confidence interval; lines over time and loads of endpoints are of one seed.' : '');
     const links = [], main = html('main'), add = (id, words, s) => {
       links.push(html('li', {}, html('a', {href: '#' + id}, words)));
       main.append(s);
     };
+    if (result.drawn) add('drawn', 'Drawn scenarios', drawn(result));
     if (scenarios.length > 1) {
-      const subtitle = `mean over ${count(result.common, 'scenario')} · simulation, not a measurement`;
+      const subtitle = `mean over ${count(result.drawn?.scenarios ?? result.common, 'scenario')} · simulation, not a measurement`;
       add('overall', 'All scenarios together', html('section', {id: 'overall'}, html('h2', {}, 'All scenarios together'),
         ...tables(result, strategies), grid([cost('overall', subtitle, strategies, styles), tradeoff('overall', subtitle, strategies, styles)])));
     }
