@@ -109,7 +109,7 @@ func build(files []file, o Options) (Result, error) {
 		r.report(p)
 	}
 	snapshot, set := topology.NewSnapshot(nodes, services, o.Costs), r.policySet()
-	r.unknownNames(&snapshot, set)
+	r.strangers(&snapshot, set)
 	return Result{
 		Snapshot: snapshot,
 		Objects:  r.objects,

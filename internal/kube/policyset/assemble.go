@@ -25,13 +25,13 @@ type Objects struct {
 	Nodes      []*corev1.Node
 }
 
-// Assemble makes a set of objects. A policy that is refused has no rules in it; a caller that knows earlier ones keeps them with
+// Assemble makes a set of objects. A policy that is refused has no rules in it; who knows earlier ones keeps them with
 // policy.Set.Keep.
 //
 // Shape: the problems of each object, policies first, then routes, each by namespace and name.
 func Assemble(o Objects) (*policy.Set, []reason.Finding) {
 	var s sharer
-	w := objects{namespaces: make(map[string]policy.Labels), nodes: make(map[string]policy.Labels)}
+	w := world{namespaces: make(map[string]policy.Labels), nodes: make(map[string]policy.Labels)}
 	for _, p := range o.Policies {
 		w.documents = append(w.documents, policyDocument(p))
 	}
@@ -91,13 +91,19 @@ func policyDocument(p *v1alpha1.LoadBalancingPolicy) *document {
 	}
 }
 
-func httpRouteDocument(r *gatewayv1.HTTPRoute) *document { return routeDocument(policies.HTTPRoute(r)) }
-
-func grpcRouteDocument(r *gatewayv1.GRPCRoute) *document { return routeDocument(policies.GRPCRoute(r)) }
-
-func routeDocument(route policy.Route, problems []reason.Finding) *document {
+func httpRouteDocument(r *gatewayv1.HTTPRoute) *document {
+	route, problems := policies.HTTPRoute(r)
 	return &document{
-		documentKey: documentKey{kind(route.Kind), route.Namespace, route.Name}, created: route.Created, route: &route, problems: problems,
+		documentKey: documentKey{kindHTTPRoute, route.Namespace, route.Name}, created: route.Created,
+		route: &route, problems: problems,
+	}
+}
+
+func grpcRouteDocument(r *gatewayv1.GRPCRoute) *document {
+	route, problems := policies.GRPCRoute(r)
+	return &document{
+		documentKey: documentKey{kindGRPCRoute, route.Namespace, route.Name}, created: route.Created,
+		route: &route, problems: problems,
 	}
 }
 
@@ -109,8 +115,8 @@ func compareDocuments(a, b *document) int {
 	)
 }
 
-// objects is all that a set is made of, converted.
-type objects struct {
+// world is all that a set is made of, converted.
+type world struct {
 	documents  []*document  // sorted
 	pods       []policy.Pod // sorted
 	namespaces map[string]policy.Labels
@@ -120,7 +126,7 @@ type objects struct {
 }
 
 // assemble puts the parts together, and reports policies for routes that are not there.
-func (w *objects) assemble() (policy.Set, []reason.Finding) {
+func (w *world) assemble() (policy.Set, []reason.Finding) {
 	set := policy.Set{Pods: w.pods, Namespaces: w.namespaces, Nodes: w.nodes}
 	for _, d := range w.documents {
 		set.Rules = append(set.Rules, d.rules...)
@@ -141,7 +147,7 @@ func (w *objects) assemble() (policy.Set, []reason.Finding) {
 }
 
 // missing reports a rule whose route, or rule of a route, is not there. The rule stays: the route may come.
-func (w *objects) missing(routes []policy.Route, r *policy.Rule) (reason.Finding, bool) {
+func (w *world) missing(routes []policy.Route, r *policy.Rule) (reason.Finding, bool) {
 	if w.unknown[kind(r.Target.Kind)] {
 		return reason.Finding{}, false
 	}
