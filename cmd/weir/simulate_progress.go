@@ -55,8 +55,8 @@ func (b *bar) clear() {
 // barText is the bar in at most width columns.
 func barText(p simulate.Progress, width int) string {
 	text := fmt.Sprintf(" %3.0f %%  %d of %d runs", 100*p.Done, p.Runs, p.Of)
-	const settled = 2 * time.Second // what is left is a guess before that
-	if p.Elapsed >= settled {
+	const known = 2 * time.Second // what is left is a guess before that
+	if p.Elapsed >= known {
 		text += fmt.Sprintf(", %v left", p.Left().Round(time.Second))
 	}
 	const narrow, wide = 10, 40

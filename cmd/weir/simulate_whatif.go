@@ -111,17 +111,17 @@ func (f *simulateFlags) ask(c *cobra.Command) error {
 // base makes a scenario of the service.
 func (f *simulateFlags) base(c *cobra.Command, given simulate.Given) (*scenario.Scenario, error) {
 	args := []string{f.asks.service}
-	scene, err := f.objects.inputs(c, args)
+	inputs, err := f.objects.inputs(c, args)
 	if err != nil {
 		return nil, err
 	}
 	c.SilenceUsage = true
-	scene.warn(c)
-	records, err := f.objects.records(scene, args)
+	inputs.warn(c)
+	records, err := f.objects.records(inputs, args)
 	if err != nil {
 		return nil, err
 	}
-	base, err := simulate.Build(&scene.Snapshot, records[0].Service, given)
+	base, err := simulate.Build(&inputs.Snapshot, records[0].Service, given)
 	if err != nil {
 		return nil, err
 	}

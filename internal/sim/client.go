@@ -70,7 +70,7 @@ func (s *Simulation) newClient(a *Arrivals, info strategy.Client) client {
 	c := client{
 		zone:     a.Row,
 		arrivals: a,
-		chance:   rand.New(generator(seed, ofWays, number)), //nolint:gosec // not for secrets.
+		chance:   rand.New(generator(seed, ofPaths, number)), //nolint:gosec // not for secrets.
 		latest:   -1,
 	}
 	if len(of.nodes) > 0 {

@@ -14,7 +14,7 @@ import (
 // on anything that happens to the requests.
 type demand struct{ pieces []piece }
 
-// piece is a stretch of time in which the rate is a straight line. Times are seconds.
+// piece is a time in which the rate is a straight line. Times are seconds.
 type piece struct {
 	from        float64
 	rate, slope float64 // at from, and per second

@@ -125,7 +125,7 @@ func TestDemandAddsUpToItsRate(t *testing.T) {
 func TestGeneratorsOfNeighboursAreNotAlike(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for seed := range uint64(10) {
-		for _, a := range []actor{ofArrivals, ofPool, ofWays, ofDiscovery} {
+		for _, a := range []actor{ofArrivals, ofPool, ofPaths, ofDiscovery} {
 			for i := range 50 {
 				g := generator(seed, a, i)
 				for range 3 {

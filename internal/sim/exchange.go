@@ -34,7 +34,7 @@ const (
 const maxTried = 8
 
 // exchange is one attempt of a request. A retry is another one, which takes over what belongs to the request; the first
-// may go on at the endpoint without anybody waiting for it.
+// may go on at the endpoint without a client that waits for it.
 type exchange struct {
 	// The request.
 	due    time.Duration

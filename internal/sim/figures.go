@@ -104,7 +104,7 @@ func (s *sum) figures(sc *scenario.Scenario, lasting time.Duration) Figures {
 	return f
 }
 
-// over adds up the affected clients' requests of a stretch of time, in whole tenths of a second.
+// over adds up the affected clients' requests of a time, in whole tenths of a second.
 func (r *recorder) over(from, to time.Duration) tally {
 	var t tally
 	zones := len(r.affected)
@@ -169,10 +169,10 @@ func (r *recorder) react() *time.Duration {
 
 // comeBack finds the two seconds in which the affected clients were as much in their zone as before the stress.
 func (r *recorder) comeBack() *time.Duration {
-	const settled = 2 * time.Second
+	const lasting = 2 * time.Second
 	before := r.over(r.sc.Warmup(), r.sc.Stress.From)
-	for at := r.sc.Stress.To; at+settled <= r.sc.Length; at += tenth {
-		now := r.over(at, at+settled)
+	for at := r.sc.Stress.To; at+lasting <= r.sc.Length; at += tenth {
+		now := r.over(at, at+lasting)
 		if now.spill() <= before.spill()+backWithin {
 			took := at - r.sc.Stress.To
 			return &took

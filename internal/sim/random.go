@@ -8,7 +8,7 @@ type actor uint64
 const (
 	ofArrivals  actor = iota + 1 // a client's requests: when, and how much work; the same with every strategy
 	ofPool                       // a client's choices
-	ofWays                       // a client's network and pauses
+	ofPaths                      // a client's network and pauses
 	ofDiscovery                  // when a client learns
 )
 

@@ -115,8 +115,8 @@ func pace(sc *scenario.Scenario) float64 {
 	for i := range sc.Clients {
 		clients += sc.Clients[i].Count
 	}
-	const ways = 4
-	return ways*Peak(sc) + float64(clients)*float64(time.Second/tick)
+	const perRequest = 4
+	return perRequest*Peak(sc) + float64(clients)*float64(time.Second/tick)
 }
 
 // playable refuses what would make the loop run for ever or divide by nothing.

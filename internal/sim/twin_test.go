@@ -60,7 +60,7 @@ type twinClient struct {
 	number   int // by which it turns the order of the other zones
 	rate     float64
 	law      overflow.Strategy
-	scene    overflow.Layout
+	layout   overflow.Layout
 	decision overflow.Decision
 	counters overflow.Counters
 	peers    []twinPeer // one for each pod
@@ -138,7 +138,7 @@ func (w *twin) join(c *twinClient) {
 	slices.Sort(others)
 	others = slices.Concat(others[c.number%len(others):], others[:c.number%len(others)])
 	zones = append(zones[:1], others...)
-	c.scene.Endpoints = len(w.pods)
+	c.layout.Endpoints = len(w.pods)
 	for i, zone := range zones {
 		g := overflow.Group{Zone: zone, Cost: topology.Cost(min(i, 1))}
 		for e, p := range w.pods {
@@ -146,9 +146,9 @@ func (w *twin) join(c *twinClient) {
 				g.Endpoints = append(g.Endpoints, e)
 			}
 		}
-		c.scene.Groups = append(c.scene.Groups, g)
+		c.layout.Groups = append(c.layout.Groups, g)
 	}
-	c.law.Reset(0, c.scene)
+	c.law.Reset(0, c.layout)
 	w.step(c)
 	w.in(w.gap(c), func() { w.send(c) })
 	w.in(time.Duration(w.random.Int64N(int64(100*time.Millisecond))), func() { w.tick(c) })
@@ -171,9 +171,9 @@ func (w *twin) tick(c *twinClient) {
 // step tells the law what was counted since the last time.
 func (w *twin) step(c *twinClient) {
 	if c.counters.Groups == nil {
-		c.counters.Groups = make([]overflow.GroupCounters, len(c.scene.Groups))
+		c.counters.Groups = make([]overflow.GroupCounters, len(c.layout.Groups))
 	}
-	for i, g := range c.scene.Groups {
+	for i, g := range c.layout.Groups {
 		in := &c.counters.Groups[i]
 		in.Usable = len(g.Endpoints)
 		if in.RTT = w.sc.Network.CrossZone; i == 0 {
@@ -193,7 +193,7 @@ func (w *twin) choose(c *twinClient) (group, pod int) {
 		}
 		u -= r.Share
 	}
-	from := c.scene.Groups[group].Endpoints
+	from := c.layout.Groups[group].Endpoints
 	load := func(e int) float64 {
 		p := &c.peers[e]
 		return float64(p.inFlight+1) * (p.slowdowns + 2) / (p.n + 2)

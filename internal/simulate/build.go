@@ -31,7 +31,7 @@ type Given struct {
 // What is taken where Given says nothing.
 const (
 	DefaultServiceTime = 20 * time.Millisecond
-	DefaultUtilisation = 0.6 // what many autoscalers aim at
+	DefaultUtilisation = 0.6 // a usual target of autoscalers
 	DefaultClients     = 8
 )
 

@@ -32,7 +32,7 @@ const roundingSlack = 1e-9
 // usage is how busy a pod was.
 type usage struct{ samples []sample }
 
-// sample is a mean over a stretch of time.
+// sample is a mean over a time.
 type sample struct {
 	from, to time.Duration
 	mean     float64

@@ -44,7 +44,7 @@ type Scenario struct {
 	Results string // what a short run of each strategy comes to, a golden; may be empty
 }
 
-// Window is a stretch of a run, from From, before To.
+// Window is a part of a run, from From, before To.
 type Window struct{ From, To time.Duration }
 
 // Clients are the clients of one zone: processes with a balancer each, which know nothing of each other.

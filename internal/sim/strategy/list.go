@@ -128,7 +128,7 @@ func weir(name, title string, c overflow.Config) Strategy {
 	}
 }
 
-// OracleName is the limit: the one strategy that nobody could run.
+// OracleName is the limit: no client could run it.
 const OracleName = "oracle"
 
 // oracle knows what each endpoint can do and what each client sends, at each instant. Package sim plays it.

@@ -44,19 +44,15 @@ type Report struct {
 // endpoints, smooths them, and weights localities by endpoints × (1 - utilisation); but everything stays local, except
 // for the probes, while the local utilisation is at most varianceThreshold above the mean of the others.
 //
-// Source: Envoy 1.40's page, whose pseudocode weights follows. We simplified: a locality is a group of the pool; the
-// report of an endpoint that is ejected counts until it expires; priorities and degraded endpoints do not exist; panic is that
-// of zone-aware routing.
+// Source: Envoy 1.40's page, whose pseudocode weights follows. We simplified: the
+// report of an endpoint that is ejected counts until it expires; priorities and degraded endpoints do not exist.
 type loadAware struct {
-	reports  func(endpoint int) (Report, bool) // of an index into Layout.Endpoints
-	layout   overflow.Layout
-	smoothed map[int]float64 // utilisation by Group.ID; missing: never reported
+	localities
 
-	begun   bool
-	updated time.Duration
-	weights []float64 // by group
-	panics  bool
-	since   time.Duration // when panic began or ended
+	reports  func(endpoint int) (Report, bool) // of an index into Layout.Endpoints
+	smoothed map[int]float64                   // utilisation by Group.ID; missing: never reported
+	updated  time.Duration
+	weights  []float64 // by group; nil: to be made
 }
 
 func newLoadAware(client Client) *loadAware {
@@ -69,43 +65,17 @@ func newLoadAware(client Client) *loadAware {
 
 // Reset implements overflow.Strategy.
 func (l *loadAware) Reset(now time.Duration, layout overflow.Layout) {
-	l.layout, l.weights = layout, nil
-	if !l.begun {
-		l.begun, l.since = true, now
-	}
+	l.localities.Reset(now, layout)
+	l.weights = nil
 }
 
 // Step implements overflow.Strategy.
 func (l *loadAware) Step(now time.Duration, c *overflow.Counters) overflow.Decision {
-	all, usable, healthy := make([]int, len(l.layout.Groups)), make([]int, len(l.layout.Groups)), 0
-	for i, g := range l.layout.Groups {
-		all[i] = len(g.Endpoints)
-		if i < len(c.Groups) {
-			usable[i] = c.Groups[i].Usable
-		}
-		healthy += usable[i]
-	}
-	if panics := float64(healthy) < panicBelow*float64(l.layout.Endpoints); panics != l.panics {
-		l.panics, l.since = panics, now
-	}
-	eligible := usable
-	if l.panics {
-		eligible = all
-	}
+	hosts, _ := l.hosts(now, c)
 	if l.weights == nil || now-l.updated >= weightUpdatePeriod {
-		l.weights, l.updated = l.weigh(now, eligible), now
+		l.weights, l.updated = l.weigh(now, hosts), now
 	}
-	d := overflow.Decision{
-		Cap: overflow.DefaultConstants().Cap, Panic: l.panics, Groups: make([]overflow.GroupStatus, len(all)),
-		Reason: reason.New(reason.FollowsReports), Since: l.since,
-	}
-	for i, share := range normalised(l.weights, eligible) {
-		d.Groups[i].Share = share
-		if share > 0 {
-			d.Routes = append(d.Routes, overflow.Route{Group: i, Share: share})
-		}
-	}
-	return d
+	return l.decide(normalised(l.weights, hosts), reason.New(reason.FollowsReports))
 }
 
 // utilisation takes in the reports of a group's endpoints; false: none is fresh.

@@ -21,8 +21,8 @@ import (
 	"github.com/weir-lb/weir/internal/sim/strategy"
 )
 
-// everybody are all strategies and variants.
-func everybody(t *testing.T) []strategy.Strategy {
+// allStrategies are all strategies and variants.
+func allStrategies(t *testing.T) []strategy.Strategy {
 	t.Helper()
 	all := strategy.All()
 	for _, name := range []string{"weir-cost", "weir-latency", "weir-shed"} {
@@ -31,7 +31,7 @@ func everybody(t *testing.T) []strategy.Strategy {
 	return all
 }
 
-func TestTheContendersAndTheirOrder(t *testing.T) {
+func TestTheStrategiesAndTheirOrder(t *testing.T) {
 	var got []string
 	for _, c := range strategy.All() {
 		got = append(got, c.Name)
@@ -47,7 +47,7 @@ func TestTheContendersAndTheirOrder(t *testing.T) {
 
 func TestWhoGoesOnAfterARefusedConnection(t *testing.T) {
 	got := make(map[string]int)
-	for _, c := range everybody(t) {
+	for _, c := range allStrategies(t) {
 		if c.Reconnects > 0 {
 			got[c.Name] = c.Reconnects
 		}
@@ -58,8 +58,8 @@ func TestWhoGoesOnAfterARefusedConnection(t *testing.T) {
 	}
 }
 
-func TestContendersAreFoundByNameInAnyCase(t *testing.T) {
-	for _, c := range everybody(t) {
+func TestStrategiesAreFoundByNameInAnyCase(t *testing.T) {
+	for _, c := range allStrategies(t) {
 		if got := named(t, strings.ToUpper(c.Name)); got.Name != c.Name || got.Title != c.Title {
 			t.Errorf("%s is found as %s, %s", c.Name, got.Name, got.Title)
 		}
@@ -73,8 +73,8 @@ func TestContendersAreFoundByNameInAnyCase(t *testing.T) {
 	}
 }
 
-// aimed gives the targets of a strategy's client in zone a, by the plan of the strategy's mode.
-func aimed(t *testing.T, c *strategy.Strategy, text string) []pick.Target {
+// targetsOf gives the targets of a strategy's client in zone a, by the plan of the strategy's mode.
+func targetsOf(t *testing.T, c *strategy.Strategy, text string) []pick.Target {
 	t.Helper()
 	s, err := topology.ParseSnapshot(text)
 	if err != nil {
@@ -89,7 +89,7 @@ func aimed(t *testing.T, c *strategy.Strategy, text string) []pick.Target {
 	}).Endpoints
 }
 
-func TestHomeIsWhatTheContenderTakesForIt(t *testing.T) {
+func TestHomeIsWhatTheStrategyTakesForIt(t *testing.T) {
 	const (
 		equal = "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:2 b:2 c:2"
 		few   = "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:1 b:5 c:6"
@@ -113,7 +113,7 @@ func TestHomeIsWhatTheContenderTakesForIt(t *testing.T) {
 		"weir":             {"aa|bbcc", "a|bbbbbcccccc"},
 	} {
 		c := named(t, name)
-		got := [2]string{zones(aimed(t, &c, equal)), zones(aimed(t, &c, few))}
+		got := [2]string{zones(targetsOf(t, &c, equal)), zones(targetsOf(t, &c, few))}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
@@ -150,7 +150,7 @@ func spread(p *pick.Pool) map[topology.Zone]float64 {
 // do not depend on the order in which endpoints are told.
 func TestSharesAreSharesForEverybody(t *testing.T) {
 	client := strategy.Client{Zone: "a", Clients: []strategy.ZoneCount{{Zone: "a", Count: 5}, {Zone: "b", Count: 3}, {Zone: "c", Count: 2}}}
-	for _, c := range everybody(t) {
+	for _, c := range allStrategies(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
 			for range 25 {
@@ -428,7 +428,7 @@ func steps(s overflow.Strategy, length time.Duration, c *overflow.Counters) over
 // Buoyant's reference: the band is for an endpoint, so that it counts as often as there are active ones, and the pool
 // changes by one endpoint at a time.
 func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
-	scene := overflow.Layout{Endpoints: 5, Groups: []overflow.Group{
+	layout := overflow.Layout{Endpoints: 5, Groups: []overflow.Group{
 		{Zone: "a", Endpoints: []int{0, 1, 2}}, {Zone: "b", Cost: 1, Endpoints: []int{3, 4}},
 	}}
 	flying := func(n int64) *overflow.Counters {
@@ -459,7 +459,7 @@ func TestHazlsBandCountsForEachActiveEndpoint(t *testing.T) {
 				continue
 			}
 			s := c.New(strategy.Client{Zone: "a"})
-			s.Reset(0, scene)
+			s.Reset(0, layout)
 			if got := active(steps(s, 2*time.Minute, flying(row.inFlight))); got != row.active {
 				t.Errorf("%+v with %d in flight: %d endpoints active, want %d", row.config, row.inFlight, got, row.active)
 			}

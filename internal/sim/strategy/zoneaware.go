@@ -26,48 +26,65 @@ const smallest = 6
 // other clusters count for the zone whose name they have; a client without any ready endpoint in its zone has a pool
 // that knows no zones.
 type zoneAware struct {
+	localities
+
 	clients []ZoneCount
-	scene   overflow.Layout
-	begun   bool
-	panics  bool
-	since   time.Duration // when panic began or ended
 }
 
 func newZoneAware(client Client) *zoneAware { return &zoneAware{clients: client.Clients} }
 
+// Step implements overflow.Strategy.
+func (z *zoneAware) Step(now time.Duration, c *overflow.Counters) overflow.Decision {
+	hosts, healthy := z.hosts(now, c)
+	if z.panics {
+		return z.decide(even(hosts), reason.New(reason.TooFewHealthy).
+			With("usable", float64(healthy), reason.Count).With("all", float64(z.layout.Endpoints), reason.Count))
+	}
+	return z.decide(z.shares(hosts), reason.New(reason.CountsEndpoints))
+}
+
+// localities are what Envoy's strategies have in common: a locality is a group of the pool, and when less than half of all
+// endpoints are healthy (panic) health is ignored.
+type localities struct {
+	layout overflow.Layout
+	begun  bool
+	panics bool
+	since  time.Duration // when panic began or ended
+}
+
 // Reset implements overflow.Strategy.
-func (z *zoneAware) Reset(now time.Duration, scene overflow.Layout) {
-	z.scene = scene
-	if !z.begun {
-		z.begun, z.since = true, now
+func (l *localities) Reset(now time.Duration, layout overflow.Layout) {
+	l.layout = layout
+	if !l.begun {
+		l.begun, l.since = true, now
 	}
 }
 
-// Step implements overflow.Strategy.
-func (z *zoneAware) Step(now time.Duration, c *overflow.Counters) overflow.Decision {
-	usable := make([]int, len(z.scene.Groups))
-	all := make([]int, len(z.scene.Groups))
-	healthy := 0
-	for i, g := range z.scene.Groups {
-		all[i] = len(g.Endpoints)
+// hosts gives the number of endpoints of each group that requests may go to, and how many are healthy in all.
+func (l *localities) hosts(now time.Duration, c *overflow.Counters) (hosts []int, healthy int) {
+	hosts = make([]int, len(l.layout.Groups))
+	for i := range hosts {
 		if i < len(c.Groups) {
-			usable[i] = c.Groups[i].Usable
+			hosts[i] = c.Groups[i].Usable
 		}
-		healthy += usable[i]
+		healthy += hosts[i]
 	}
-	panics := float64(healthy) < panicBelow*float64(z.scene.Endpoints)
-	if panics != z.panics {
-		z.panics, z.since = panics, now
+	if panics := float64(healthy) < panicBelow*float64(l.layout.Endpoints); panics != l.panics {
+		l.panics, l.since = panics, now
 	}
+	for i := range hosts {
+		if l.panics {
+			hosts[i] = len(l.layout.Groups[i].Endpoints)
+		}
+	}
+	return hosts, healthy
+}
+
+// decide gives each group its share.
+func (l *localities) decide(shares []float64, why reason.Reason) overflow.Decision {
 	d := overflow.Decision{
-		Cap: overflow.DefaultConstants().Cap, Panic: panics, Groups: make([]overflow.GroupStatus, len(z.scene.Groups)),
-		Reason: reason.New(reason.CountsEndpoints), Since: z.since,
-	}
-	shares := z.shares(usable)
-	if panics {
-		shares = even(all)
-		d.Reason = reason.New(reason.TooFewHealthy).
-			With("usable", float64(healthy), reason.Count).With("all", float64(z.scene.Endpoints), reason.Count)
+		Cap: overflow.DefaultConstants().Cap, Panic: l.panics, Groups: make([]overflow.GroupStatus, len(shares)),
+		Reason: why, Since: l.since,
 	}
 	for i, share := range shares {
 		d.Groups[i].Share = share
@@ -110,8 +127,8 @@ func (z *zoneAware) shares(usable []int) []float64 {
 
 // zones lists the zones of the groups, the client's own first, and tells which of them each group belongs to.
 func (z *zoneAware) zones() (zones []topology.Zone, of []int) {
-	at := make(map[topology.Zone]int, len(z.scene.Groups))
-	for _, g := range z.scene.Groups {
+	at := make(map[topology.Zone]int, len(z.layout.Groups))
+	for _, g := range z.layout.Groups {
 		i, ok := at[g.Zone]
 		if !ok {
 			i = len(zones)

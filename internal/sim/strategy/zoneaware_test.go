@@ -41,7 +41,7 @@ func whole(name topology.Zone, clients, endpoints int) zone {
 func decide(t *testing.T, zones ...zone) overflow.Decision {
 	t.Helper()
 	client := strategy.Client{Zone: zones[0].name}
-	var scene overflow.Layout
+	var layout overflow.Layout
 	var counters overflow.Counters
 	for _, z := range zones {
 		if z.clients > 0 {
@@ -49,16 +49,16 @@ func decide(t *testing.T, zones ...zone) overflow.Decision {
 		}
 		g := overflow.Group{Zone: z.name}
 		for range z.size {
-			g.Endpoints = append(g.Endpoints, scene.Endpoints)
-			scene.Endpoints++
+			g.Endpoints = append(g.Endpoints, layout.Endpoints)
+			layout.Endpoints++
 		}
-		scene.Groups = append(scene.Groups, g)
+		layout.Groups = append(layout.Groups, g)
 		counters.Groups = append(counters.Groups, overflow.GroupCounters{Usable: z.healthy})
 	}
-	counters.Endpoints = make([]overflow.EndpointCounters, scene.Endpoints)
+	counters.Endpoints = make([]overflow.EndpointCounters, layout.Endpoints)
 	c := named(t, "envoy-zone")
 	s := c.New(client)
-	s.Reset(0, scene)
+	s.Reset(0, layout)
 	return s.Step(100*time.Millisecond, &counters)
 }
 
