@@ -25,6 +25,8 @@ const (
 	// oracleMargin is the part of the time for a good answer that an answer may be expected to take: what is ahead in a queue is
 	// known by its number alone.
 	oracleMargin = 0.8
+	// nothing is a flow that rounding leaves.
+	nothing = 1e-9
 	// oracleSamples is how many service times chances are computed from.
 	oracleSamples = 1000
 )
@@ -212,8 +214,8 @@ func (o *oracle) regroup() {
 func (o *oracle) plan() {
 	o.at, o.planned = o.s.now, true
 	o.regroup()
-	demands, rooms, costs := make([]float64, len(o.s.zones)), make([]float64, len(o.members)), make([][]float64, len(o.s.zones))
-	needed, room := 0.0, 0.0
+	demands, needed := o.demands()
+	rooms, room := make([]float64, len(o.members)), 0.0
 	for g, members := range o.members {
 		for _, id := range members {
 			rooms[g] += oracleLimit * o.capacity(&o.s.servers[id])
@@ -222,21 +224,10 @@ func (o *oracle) plan() {
 			room += rooms[g]
 		}
 	}
-	for z := range demands {
-		_, rate := o.demand[z].around(o.at.Seconds())
-		demands[z] = rate * o.s.sc.Server.Service.Mean.Seconds()
-		needed += demands[z]
-		for g, cost := range o.costs[z] {
-			if !o.good[z][g] {
-				cost += oraclePenalty
-			}
-			costs[z] = append(costs[z], cost)
-		}
-	}
 	o.shares = make([][]float64, len(demands))
 	switch {
 	case needed <= room:
-		for z, flows := range transport(demands, rooms, costs) {
+		for z, flows := range transport(demands, rooms, o.penalised()) {
 			for _, flow := range flows {
 				o.shares[z] = append(o.shares[z], flow/max(demands[z], math.SmallestNonzeroFloat64))
 			}
@@ -252,6 +243,30 @@ func (o *oracle) plan() {
 			o.credits[z] = make([]float64, len(o.members))
 		}
 	}
+}
+
+// demands gives how many workers of usual speed the requests of each zone keep busy now, and their sum.
+func (o *oracle) demands() (demands []float64, sum float64) {
+	for _, d := range o.demand {
+		_, rate := d.around(o.at.Seconds())
+		demands = append(demands, rate*o.s.sc.Server.Service.Mean.Seconds())
+		sum += demands[len(demands)-1]
+	}
+	return demands, sum
+}
+
+// penalised are the costs, more than any for groups that are to be avoided.
+func (o *oracle) penalised() [][]float64 {
+	costs := make([][]float64, len(o.costs))
+	for z := range costs {
+		costs[z] = slices.Clone(o.costs[z])
+		for g := range costs[z] {
+			if !o.good[z][g] {
+				costs[z][g] += oraclePenalty
+			}
+		}
+	}
+	return costs
 }
 
 // spread makes all groups of a kind equally busy.
@@ -278,7 +293,6 @@ func (o *oracle) spread(rooms []float64, uses func(group int) bool) {
 // Source: successive shortest paths for the transportation problem (R. Ahuja, T. Magnanti, J. Orlin, Network Flows, 9.7):
 // each piece of demand takes the cheapest path to a room, which may move flows that are there.
 func transport(demands, rooms []float64, costs [][]float64) [][]float64 {
-	const nothing = 1e-9
 	flows := make([][]float64, len(demands))
 	for i := range flows {
 		flows[i] = make([]float64, len(rooms))
@@ -313,7 +327,6 @@ type move struct{ from, of int }
 // cheapest finds the cheapest path of a demand to a room that has something left (R. Bellman 1958): the room, and the
 // moves that lead to each room; -1: there is none.
 func cheapest(demand int, flows [][]float64, rooms []float64, costs [][]float64) (last int, moves []move) {
-	const nothing = 1e-9
 	distance := slices.Clone(costs[demand])
 	moves = make([]move, len(rooms))
 	for j := range moves {
@@ -322,13 +335,8 @@ func cheapest(demand int, flows [][]float64, rooms []float64, costs [][]float64)
 	for range rooms {
 		for j := range rooms {
 			for of := range flows {
-				if flows[of][j] <= nothing {
-					continue
-				}
-				for k := range rooms {
-					if d := distance[j] - costs[of][j] + costs[of][k]; d < distance[k]-nothing {
-						distance[k], moves[k] = d, move{j, of}
-					}
+				if flows[of][j] > nothing {
+					relax(move{j, of}, distance, moves, costs[of])
 				}
 			}
 		}
@@ -340,4 +348,13 @@ func cheapest(demand int, flows [][]float64, rooms []float64, costs [][]float64)
 		}
 	}
 	return last, moves
+}
+
+// relax shortens the ways that lead over a room from which a demand may move on.
+func relax(by move, distance []float64, moves []move, costs []float64) {
+	for k := range distance {
+		if d := distance[by.from] - costs[by.from] + costs[k]; d < distance[k]-nothing {
+			distance[k], moves[k] = d, by
+		}
+	}
 }

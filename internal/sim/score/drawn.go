@@ -3,7 +3,9 @@ package score
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/weir-lb/weir/internal/grid"
@@ -101,17 +103,43 @@ func CompareDrawn(results []*sim.Result, d Draw, o Options) Board {
 	return b
 }
 
+// byNumber are the runs of a strategy that had requests, by the number of the scenario.
+type byNumber map[int]*sim.Result
+
 // compare sets the strategy against each other one, scenario by scenario.
 func (d *Drawn) compare(results []*sim.Result, draw *Draw, t *Table) {
-	runs := make(map[string]map[int]*sim.Result) // by strategy and number
+	runs := make(map[string]byNumber)
 	for i := range t.Rows {
-		runs[t.Rows[i].Strategy] = make(map[int]*sim.Result)
+		runs[t.Rows[i].Strategy] = make(byNumber)
 	}
 	for _, r := range results {
 		if all := runs[r.Strategy]; all != nil && r.Window.Requests > 0 {
 			all[int(r.Seed)] = r //nolint:gosec // an index.
 		}
 	}
+	d.list(runs, draw)
+	own := runs[draw.Against]
+	for _, r := range own {
+		if r.Oscillation > restless {
+			d.Oscillating++
+		}
+	}
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		if row.Strategy == draw.Against || len(own) == 0 {
+			continue
+		}
+		rival := Rival{Strategy: row.Strategy, Title: row.Title, Limit: row.Limit, Worst: []Extreme{}}
+		rival.compare(own, runs[row.Strategy], draw.Names)
+		d.Rivals = append(d.Rivals, rival)
+		if row.Limit {
+			d.spend(own, runs[row.Strategy])
+		}
+	}
+}
+
+// list tells each scenario's numbers.
+func (d *Drawn) list(runs map[string]byNumber, draw *Draw) {
 	for number, name := range draw.Names {
 		run := DrawnRun{Scenario: name, Good: map[string]float64{}, Dollars: map[string]float64{}, Oscillation: map[string]float64{}}
 		for strategy, all := range runs {
@@ -122,39 +150,33 @@ func (d *Drawn) compare(results []*sim.Result, draw *Draw, t *Table) {
 		}
 		d.Runs = append(d.Runs, run)
 	}
-	own := runs[draw.Against]
+}
+
+// spend compares the cost with that of the limit where both serve well.
+func (d *Drawn) spend(own, limit byNumber) {
 	var spent, least float64
-	for i := range t.Rows {
-		row := &t.Rows[i]
-		if row.Strategy == draw.Against || len(own) == 0 {
-			continue
+	for _, number := range slices.Sorted(maps.Keys(own)) { // sums of floats depend on the order
+		a, b := own[number], limit[number]
+		if b != nil && min(a.Window.Good, b.Window.Good) >= wellServed {
+			d.Calm++
+			spent, least = spent+a.Window.Dollars, least+b.Window.Dollars
 		}
-		other := runs[row.Strategy]
-		rival := Rival{Strategy: row.Strategy, Title: row.Title, Limit: row.Limit, Worst: []Extreme{}}
-		n := 0.0
-		for number := range draw.Names {
-			a, b := own[number], other[number]
-			if a == nil || b == nil {
-				continue
-			}
-			n++
-			rival.add(draw.Names[number], a.Window.Good, b.Window.Good)
-			if row.Limit && min(a.Window.Good, b.Window.Good) >= wellServed {
-				d.Calm++
-				spent, least = spent+a.Window.Dollars, least+b.Window.Dollars
-			}
-		}
-		rival.Mean = rounded(rival.Mean / max(1, n))
-		d.Rivals = append(d.Rivals, rival)
 	}
 	if least > 0 {
 		d.CalmCost = rounded(spent / least)
 	}
-	for _, r := range own {
-		if r.Oscillation > restless {
-			d.Oscillating++
+}
+
+// compare sets all runs of the strategy against those of the other.
+func (r *Rival) compare(own, other byNumber, names []string) {
+	n := 0.0
+	for number, name := range names {
+		if a, b := own[number], other[number]; a != nil && b != nil {
+			n++
+			r.add(name, a.Window.Good, b.Window.Good)
 		}
 	}
+	r.Mean = rounded(r.Mean / max(1, n))
 }
 
 // add takes in a scenario.
@@ -179,7 +201,7 @@ func (r *Rival) add(scenario string, own, other float64) {
 	r.Worst = r.Worst[:min(len(r.Worst), mostExtremes)]
 }
 
-// tables are those of drawn scenarios: good answers by kind, and the strategy against each other one.
+// drawnTables are those of drawn scenarios: good answers by kind, and the strategy against each other one.
 func (b *Board) drawnTables() (kinds, rivals [][]grid.Cell) {
 	head := []grid.Cell{{Text: "good %", Tone: grid.Dim}}
 	for i := range b.Tables {

@@ -54,7 +54,8 @@ func TestDrawnScenariosAreComparedByKindAndOneByOne(t *testing.T) {
 				{Scenario: "d3", Difference: -0.47, Good: 0.5, Other: 0.97}, {Scenario: "d4", Difference: -0.005, Good: 0.99, Other: 0.995},
 			}},
 			{Strategy: "oracle", Title: "limit", Limit: true, Mean: -0.1375, Worse: 2, Worst: []score.Extreme{
-				{Scenario: "d3", Difference: -0.49, Good: 0.5, Other: 0.99}, {Scenario: "d1", Difference: -0.05, Good: 0.9, Other: 0.95},
+				{Scenario: "d3", Difference: -0.49, Good: 0.5, Other: 0.99},
+				{Scenario: "d1", Difference: -0.05, Good: 0.9, Other: 0.95},
 				{Scenario: "d4", Difference: -0.01, Good: 0.99, Other: 1},
 			}},
 		},

@@ -14,8 +14,19 @@ import (
 // reports are utilisations by endpoint; what is missing has not reported.
 type reports map[int]strategy.Report
 
-// shared steps Envoy's load-aware balancing at the times, with groups of so many endpoints, and gives the shares.
-func shared(t *testing.T, hosts []int, usable []int, said func(at time.Duration) reports, at ...time.Duration) []float64 {
+// locality has so many endpoints, some of which are usable.
+type locality struct{ hosts, usable int }
+
+// localities have endpoints all of which are usable.
+func localities(hosts ...int) (all []locality) {
+	for _, n := range hosts {
+		all = append(all, locality{n, n})
+	}
+	return all
+}
+
+// shared steps Envoy's load-aware balancing at the times, and gives the shares of the localities.
+func shared(t *testing.T, groups []locality, said func(at time.Duration) reports, at ...time.Duration) []float64 {
 	t.Helper()
 	c := named(t, "envoy-load-aware")
 	var now time.Duration
@@ -24,14 +35,14 @@ func shared(t *testing.T, hosts []int, usable []int, said func(at time.Duration)
 		return r, ok
 	}})
 	layout, counters, next := overflow.Layout{}, overflow.Counters{}, 0
-	for i, n := range hosts {
+	for i, l := range groups {
 		g := overflow.Group{ID: i + 1, Zone: topology.Zone(rune('a' + i))}
-		for range n {
+		for range l.hosts {
 			g.Endpoints = append(g.Endpoints, next)
 			next++
 		}
 		layout.Groups = append(layout.Groups, g)
-		counters.Groups = append(counters.Groups, overflow.GroupCounters{Usable: usable[i]})
+		counters.Groups = append(counters.Groups, overflow.GroupCounters{Usable: l.usable})
 	}
 	layout.Endpoints = next
 	s.Reset(0, layout)
@@ -42,7 +53,7 @@ func shared(t *testing.T, hosts []int, usable []int, said func(at time.Duration)
 	if d.Reason.Code != reason.FollowsReports || d.Confined || d.Shed > 0 {
 		t.Errorf("decision %+v", d)
 	}
-	shares, sum := make([]float64, len(hosts)), 0.0
+	shares, sum := make([]float64, len(groups)), 0.0
 	for _, r := range d.Routes {
 		shares[r.Group] += r.Share
 		sum += r.Share
@@ -89,7 +100,7 @@ func TestEnvoyLoadAwareWeighsLocalitiesAsItsPageSays(t *testing.T) {
 		{"the larger locality draws the mean", []int{10, 30, 10}, []float64{0.5, 0.2, 0.9}, []float64{5. / 30, 24. / 30, 1. / 30}},
 		{"no other locality", []int{4}, []float64{0.9}, []float64{1}},
 	} {
-		got := shared(t, c.hosts, c.hosts, all(c.hosts, c.utilisations...), 0)
+		got := shared(t, localities(c.hosts...), all(c.hosts, c.utilisations...), 0)
 		for i := range got {
 			if math.Abs(got[i]-c.want[i]) > 1e-9 {
 				t.Errorf("%s: shares %.4f, want %.4f", c.name, got, c.want)
@@ -107,7 +118,7 @@ func TestEnvoyLoadAwareSmoothsOverFiveSecondsAndActsOnceASecond(t *testing.T) {
 		}
 		return all(hosts, 0.9, 0.1)(now)
 	}
-	share := func(at ...time.Duration) float64 { return shared(t, hosts, hosts, said, at...)[0] }
+	share := func(at ...time.Duration) float64 { return shared(t, localities(hosts...), said, at...)[0] }
 	if got := share(0, 900*time.Millisecond); math.Abs(got-0.97) > 1e-9 {
 		t.Errorf("within the second the local share is %v, want 0.97", got)
 	}
@@ -127,20 +138,20 @@ func TestEnvoyLoadAwareTakesALocalityWithoutFreshReportsByItsEndpoints(t *testin
 	once := func(time.Duration) reports { // at the beginning, and never again
 		return reports{0: {Utilisation: 0.9}, 4: {Utilisation: 0.1}}
 	}
-	if got := shared(t, hosts, hosts, once, 0, time.Minute); math.Abs(got[0]-0.1) > 1e-9 {
+	if got := shared(t, localities(hosts...), once, 0, time.Minute); math.Abs(got[0]-0.1) > 1e-9 {
 		t.Errorf("with fresh reports shares are %v", got)
 	}
-	if got := shared(t, hosts, hosts, once, 0, 4*time.Minute); math.Abs(got[0]-0.5) > 1e-9 {
+	if got := shared(t, localities(hosts...), once, 0, 4*time.Minute); math.Abs(got[0]-0.5) > 1e-9 {
 		t.Errorf("with stale reports shares are %v, want halves", got)
 	}
 }
 
 func TestEnvoyLoadAwareLeavesALocalityWithoutEndpointsThatServe(t *testing.T) {
 	hosts := []int{4, 4, 4}
-	if got := shared(t, hosts, []int{0, 4, 4}, all(hosts, 0.2, 0.2, 0.2), 0); got[0] > 0 || math.Abs(got[1]-0.5) > 1e-9 {
+	if got := shared(t, []locality{{4, 0}, {4, 4}, {4, 4}}, all(hosts, 0.2, 0.2, 0.2), 0); got[0] > 0 || math.Abs(got[1]-0.5) > 1e-9 {
 		t.Errorf("shares %v, want none for a locality without endpoints", got)
 	}
-	if got := shared(t, hosts, []int{0, 0, 4}, all(hosts, 0.2, 0.2, 0.2), 0); math.Abs(got[0]-0.97) > 1e-9 {
+	if got := shared(t, []locality{{4, 0}, {4, 0}, {4, 4}}, all(hosts, 0.2, 0.2, 0.2), 0); math.Abs(got[0]-0.97) > 1e-9 {
 		t.Errorf("in panic, when health is ignored, shares are %v", got)
 	}
 }
