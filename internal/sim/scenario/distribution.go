@@ -15,17 +15,15 @@ func distribution() kind[Distribution] {
 	return kind[Distribution]{parseDistribution, formatDistribution, checkDistribution}
 }
 
-// shapes are the further numbers of a family, and those that it has not, which are 0.
-func shapes(d *Distribution) (own, others []key) {
-	cv := at("cv", &d.CV, above(0, 10))
-	heavy, times := at("heavy", &d.Heavy, above(0, 0.99)), at("factor", &d.Factor, above(1, maxFactor))
+// shapes are the further numbers of a family.
+func shapes(d *Distribution) []key {
 	switch d.Kind {
 	case Lognormal:
-		return []key{cv}, []key{heavy, times}
+		return []key{at("cv", &d.CV, above(0, 10))}
 	case Bimodal:
-		return []key{heavy, times}, []key{cv}
+		return []key{at("heavy", &d.Heavy, above(0, 0.99)), at("factor", &d.Factor, above(1, maxFactor))}
 	default:
-		return nil, []key{cv, heavy, times}
+		return nil
 	}
 }
 
@@ -47,8 +45,7 @@ func (k Kind) isKnown() bool {
 
 func formatDistribution(d Distribution) string {
 	parts := []string{string(d.Kind) + ":" + formatTime(d.Mean)}
-	own, _ := shapes(&d)
-	for _, k := range own {
+	for _, k := range shapes(&d) {
 		parts = append(parts, k.name+"="+k.print())
 	}
 	return strings.Join(parts, ",")
@@ -66,7 +63,7 @@ func parseDistribution(text string) (Distribution, error) {
 	if d.Mean, err = parseTime(mean); err != nil {
 		return d, err
 	}
-	own, _ := shapes(&d)
+	own := shapes(&d)
 	for _, part := range parts[1:] {
 		name, value, _ := strings.Cut(part, "=")
 		k, _ := named(own, name)
@@ -88,15 +85,9 @@ func checkDistribution(d Distribution) error {
 	if d.Mean <= 0 || d.Mean > maxMean {
 		return fmt.Errorf("has a mean of %s: want more than 0s and at most %s", formatTime(d.Mean), formatTime(maxMean))
 	}
-	own, others := shapes(&d)
-	for _, k := range own {
+	for _, k := range shapes(&d) {
 		if err := k.check(); err != nil {
 			return fmt.Errorf("has a %s that %w", k.name, err)
-		}
-	}
-	for _, k := range others {
-		if k.print() != "0" {
-			return fmt.Errorf("has %s, which another kind has: leave it out", k.name)
 		}
 	}
 	return nil

@@ -33,6 +33,11 @@ type parser struct {
 	// The statement that is being read.
 	name string
 	at   int
+
+	// What is known once the cluster was read.
+	endpoints map[group]int // ready at the beginning
+	most      map[group]int // at any time
+	zones     []topology.Zone
 }
 
 type zoneRate struct {
@@ -47,21 +52,7 @@ type zoneRate struct {
 // under the name s.Name gives s. Errors: the mistakes of the file, each as an *Error, in the order of lines, joined; at
 // most 50, and how many there are more.
 func Parse(name string, text []byte) (*Scenario, error) {
-	p := &parser{
-		s: defaults(), file: name,
-		lines: make(map[string]int), broken: make(map[string]bool),
-	}
-	p.s.Name = strings.TrimSuffix(name[strings.LastIndexAny(name, `/\`)+1:], ".txtar")
-	if err := legible(name, text); err != nil {
-		return nil, err
-	}
-	comment, sections := split(string(text))
-	p.comment(comment)
-	for _, sec := range sections {
-		p.section(sec)
-	}
-	p.finish()
-	p.validate()
+	p := read(name, string(text))
 	if len(p.errs) == 0 {
 		return p.s, nil
 	}
@@ -77,12 +68,33 @@ func Parse(name string, text []byte) (*Scenario, error) {
 	return nil, errors.Join(all...)
 }
 
+// read reads a file, and finds its mistakes.
+func read(name, text string) *parser {
+	p := &parser{
+		s: defaults(), file: name,
+		lines: make(map[string]int), broken: make(map[string]bool),
+	}
+	p.s.Name = strings.TrimSuffix(name[strings.LastIndexAny(name, `/\`)+1:], ".txtar")
+	if err := legible(name, text); err != nil {
+		p.errs = append(p.errs, err)
+		return p
+	}
+	comment, sections := split(text)
+	p.comment(comment)
+	for _, sec := range sections {
+		p.section(sec)
+	}
+	p.finish()
+	p.validate()
+	return p
+}
+
 // maxMistakes are told of one file: more are not mended at a time, and a file that is no scenario has one in each line.
 const maxMistakes = 50
 
 // legible refuses text that is not UTF-8, or that would tell a terminal to do something.
-func legible(file string, text []byte) error {
-	for i, line := range strings.Split(string(text), "\n") {
+func legible(file, text string) *Error {
+	for i, line := range strings.Split(text, "\n") {
 		if !utf8.ValidString(line) {
 			return &Error{File: file, Line: i + 1, Message: "the text is not UTF-8: save it as UTF-8"}
 		}
@@ -297,19 +309,6 @@ func (p *parser) refuse(field, format string, args ...any) {
 	}
 	p.broken[p.name] = true
 	p.errs = append(p.errs, &Error{File: p.file, Line: p.at, Field: full, Message: fmt.Sprintf(format, args...)})
-}
-
-// validate adds what Validate finds, with the lines that it is about.
-func (p *parser) validate() {
-	v := validator{s: p.s, broken: p.broken}
-	v.all()
-	for _, err := range v.errs {
-		err.File = p.file
-		if err.Line == 0 {
-			err.Line = p.lineOf(err.Field)
-		}
-		p.errs = append(p.errs, err)
-	}
 }
 
 // lineOf finds the line of a field, or else of its statement, or else of its section; the first one is that of the title,

@@ -239,7 +239,7 @@ sever queue=3
 -- stories --
 `)
 	want := []string{
-		`story.txtar:1: title: is missing or more than a line: write what happens into the first line of the file`,
+		`story.txtar:1: title: is missing: write what happens into the first line of the file`,
 		`story.txtar:6: clients.a: has 8 clients and 2 shares: write one share for each`,
 		`story.txtar:6: clients.x: zone x is not in the cluster: it has a, b`,
 		`story.txtar:6: clients.x: has 3 clients and 2 shares: write one share for each`,
@@ -380,27 +380,43 @@ func TestScenariosMadeInCodeAreCheckedToo(t *testing.T) {
 	if errs := s.Validate(); errs != nil {
 		t.Errorf("a parsed scenario is refused: %v", errs)
 	}
-	s.Server.Workers = 0
-	s.About = "two\a\n"
-	s.Title = "-- title --"
-	s.Steps = []scenario.Step{
-		{At: 40 * time.Second, Verb: scenario.Heal, Count: 3},
-		{At: 30 * time.Second, Verb: "melt"},
-	}
-	var got []string
-	for _, err := range s.Validate() {
-		got = append(got, err.Error())
-	}
-	want := []string{
-		`story: title: has the line "-- title --", which would begin a section: write it in another way`,
-		`story: about: has the control character U+0007: take it out`,
-		`story: server.workers: is 0: want a whole number from 1 to 1000`,
-		`story: steps.heal: has a value that heal does not use`,
-		`story: steps.melt: unknown verb "melt"`,
-		`story: steps: steps are not sorted by time`,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	sorted := "is not what is read again when it is written: steps, clients or zones are not sorted, or a text begins a section"
+	for _, c := range []struct {
+		spoil func(*scenario.Scenario)
+		want  []string
+	}{
+		{func(s *scenario.Scenario) { s.About = "two\a\n" }, []string{"the text has the control character U+0007: take it out"}},
+		{func(s *scenario.Scenario) { s.Title = "two\nlines" }, []string{sorted}},
+		{func(s *scenario.Scenario) { s.About = "-- steps --\n30s heal *" }, []string{sorted}},
+		{
+			func(s *scenario.Scenario) { s.Title = "-- title --" },
+			[]string{"title: is no section: want cluster, run, steps, explain or results", "title: is missing: write what happens into the first line of the file"},
+		},
+		{func(s *scenario.Scenario) {
+			s.Server.Workers = 0
+			s.Steps = []scenario.Step{{At: 30 * time.Second, Verb: "melt"}}
+		}, []string{
+			`steps: unknown verb "melt": want one of rate, slow, delay, fail, hang, refuse, heal, lose, return, rollout, scale, drain`,
+			"server.workers: is 0: want a whole number from 1 to 1000",
+		}},
+		{func(s *scenario.Scenario) {
+			s.Steps = []scenario.Step{{At: 40 * time.Second, Verb: scenario.Heal}, {At: 30 * time.Second, Verb: scenario.Heal}}
+		}, []string{sorted}},
+		{func(s *scenario.Scenario) { s.Clients[0], s.Clients[1] = s.Clients[1], s.Clients[0] }, []string{sorted}},
+		{func(s *scenario.Scenario) { s.Affected = []topology.Zone{"b", "a"} }, []string{sorted}},
+	} {
+		s := parse(t, head)
+		c.spoil(s)
+		var got []string
+		for _, err := range s.Validate() {
+			got = append(got, err.Error())
+		}
+		for i := range c.want {
+			c.want[i] = "story: " + c.want[i]
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }
 
