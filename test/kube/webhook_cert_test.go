@@ -133,7 +133,8 @@ func (w *certCluster) replica(port int) *replica {
 	w.must(nil, err)
 	hook, err := webhook.New(w.account, ownZone{}, webhook.Options{
 		Address: r.address, Names: []string{"localhost"},
-		Validity: 8 * time.Second, CAValidity: 24 * time.Second, PublishDelay: 3 * time.Second,
+		// A new certificate is made a third of the validity before the old one ends: 5 s for a busy machine to bring it to the follower.
+		Validity: 15 * time.Second, CAValidity: 45 * time.Second, PublishDelay: 3 * time.Second,
 	})
 	w.must(nil, err)
 	w.must(nil, errors.Join(
@@ -229,7 +230,7 @@ func TestWebhookCertificatesAreMadeRotatedAndMended(t *testing.T) {
 
 	ends, authorities := make(map[time.Time]bool), make(map[string]bool)
 	before := w.slices
-	patience.Until(t, "certificates of three authorities were served", func() bool {
+	patience.Until(t, "certificates of two authorities were served", func() bool {
 		if err := w.write(); err != nil {
 			t.Errorf("slice %d, written during rotation: %v", w.slices, err)
 		}
@@ -238,7 +239,7 @@ func TestWebhookCertificatesAreMadeRotatedAndMended(t *testing.T) {
 			t.Errorf("call the follower: %v", err)
 		}
 		ends[end], authorities[authority] = true, true
-		return len(authorities) >= 3 || t.Failed()
+		return len(authorities) >= 2 || t.Failed()
 	})
 	t.Logf("%d slices written while %d certificates of %d authorities were served", w.slices-before, len(ends), len(authorities))
 
