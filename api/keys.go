@@ -53,7 +53,7 @@ const (
 	// them. A Service that none is attached to does not have it.
 	ConditionPolicyAffected = "weir.dev/LoadBalancingPolicyAffected"
 
-	// ControllerName is who weir is in the status of a policy.
+	// ControllerName names weir in the status of a policy.
 	ControllerName = "weir.dev/controller"
 
 	// FieldManager is the name that weir's writes carry.

@@ -21,13 +21,13 @@ type OutlierDetection struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="double(self) >= 0.0 && double(self) <= 100.0",message="want a percentage from 0 to 100"
 	MaxEjectionPercent *Number `json:"maxEjectionPercent,omitempty"`
-	// Ends an endpoint's turn after failures in a row.
+	// Ejects an endpoint after failures in a row.
 	// +optional
 	Consecutive *Consecutive `json:"consecutive,omitempty"`
-	// Ends the turn of who answers well less often than the others.
+	// Ejects endpoints that answer well less often than the others.
 	// +optional
 	SuccessRate *SuccessRate `json:"successRate,omitempty" merge:"switch"`
-	// Ends the turn of who fails more often than a fixed part of the requests.
+	// Ejects endpoints that fail more often than a fixed part of the requests.
 	// +optional
 	FailurePercentage *FailurePercentage `json:"failurePercentage,omitempty" merge:"switch"`
 }
@@ -48,7 +48,7 @@ type Consecutive struct {
 	LocalErrors *int32 `json:"localErrors,omitempty"`
 }
 
-// SuccessRate ends the turn of who answers well less often than the others.
+// SuccessRate ejects endpoints that answer well less often than the others.
 type SuccessRate struct {
 	// How many standard deviations below the mean an endpoint may be. The default is "1.9".
 	// +optional
@@ -67,7 +67,7 @@ type SuccessRate struct {
 	RequestVolume *int32 `json:"requestVolume,omitempty"`
 }
 
-// FailurePercentage ends the turn of who fails too large a part of the requests.
+// FailurePercentage ejects endpoints that fail too large a part of the requests.
 type FailurePercentage struct {
 	// The part of an interval's requests, in percent from 0 to 100, at which an endpoint sits out. The default is 85.
 	// +optional

@@ -95,7 +95,7 @@ type Weight struct {
 
 // Failover is one rule for traffic that the near endpoints do not take.
 type Failover struct {
-	// Whom the rule is for; by default everybody.
+	// The clients that the rule is for; by default all.
 	// +optional
 	From *FailoverFrom `json:"from,omitempty"`
 	// Where the traffic goes.
@@ -103,7 +103,7 @@ type Failover struct {
 	To FailoverTo `json:"to"`
 }
 
-// FailoverFrom says whom a rule is for.
+// FailoverFrom says which clients a rule is for.
 type FailoverFrom struct {
 	// The zones that clients are in.
 	// +required

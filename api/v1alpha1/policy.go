@@ -7,7 +7,7 @@ import (
 )
 
 // LoadBalancingPolicy says how requests to services are spread over their endpoints: which algorithm, what a request's hash
-// is made of, which endpoints are near and where to go when those do not suffice, and who sits out.
+// is made of, which endpoints are near and where to go when those do not suffice, and which are ejected.
 //
 // Policies are inherited: what one leaves out, a weaker one may say, and at last the default. A policy for a port of a
 // service is stronger than one for the service, that one stronger than one for the namespace, and that one stronger than one
@@ -60,7 +60,7 @@ type LoadBalancingPolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a == b))",message="each target may be there once"
 	TargetRefs []TargetRef `json:"targetRefs"`
 
-	// Whose requests the policy is about; by default everybody's, or for a Service in another namespace those of the clients
+	// The clients whose requests the policy is about; by default all, or for a Service in another namespace the clients
 	// in the policy's own. Everything that is said must hold.
 	// +optional
 	Clients *Clients `json:"clients,omitempty"`
@@ -102,7 +102,7 @@ type TargetRef struct {
 	SectionName *string `json:"sectionName,omitempty"`
 }
 
-// Clients selects whose requests a policy is about.
+// Clients selects the clients whose requests a policy is about.
 type Clients struct {
 	// The zones that clients are in; by default any.
 	// +optional

@@ -17,7 +17,7 @@ type PolicyAncestorStatus struct {
 	// The target.
 	// +required
 	AncestorRef AncestorRef `json:"ancestorRef"`
-	// Who says so; weir.dev/controller is weir.
+	// The controller that says so; weir.dev/controller is weir.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -109,7 +109,7 @@ func build(files []file, o Options) (Result, error) {
 		r.report(p)
 	}
 	snapshot, set := topology.NewSnapshot(nodes, services, o.Costs), r.policySet()
-	r.strangers(&snapshot, set)
+	r.unknownNames(&snapshot, set)
 	return Result{
 		Snapshot: snapshot,
 		Objects:  r.objects,

@@ -67,7 +67,7 @@ type watcher struct {
 }
 
 func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <-chan error) {
-	w.seen = w.look()
+	w.seen = w.stat()
 	w.reload()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
@@ -81,7 +81,7 @@ func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <
 		case <-changes:
 		case <-lost: //nolint:errcheck // whatever was lost, looking at everything finds it.
 		case <-poll.C:
-			seen := w.look()
+			seen := w.stat()
 			if since.IsZero() && w.reported == "" && slices.EqualFunc(seen, w.seen, sameFile) {
 				continue
 			}
@@ -89,7 +89,7 @@ func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <
 		case <-rest.C:
 			if !since.IsZero() {
 				since = time.Time{}
-				w.seen = w.look()
+				w.seen = w.stat()
 				w.reload()
 			}
 			continue
@@ -101,8 +101,8 @@ func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <
 	}
 }
 
-// look watches all folders and gives the files as they are now; those that are not there are left out.
-func (w *watcher) look() []fs.FileInfo {
+// stat watches all folders and gives the files as they are now; those that are not there are left out.
+func (w *watcher) stat() []fs.FileInfo {
 	var infos []fs.FileInfo
 	for _, path := range w.source.Paths {
 		w.watch(path)

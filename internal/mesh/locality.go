@@ -29,7 +29,7 @@ func (e *entry) locality(v, more value) {
 		e.localZone(m.at("localZone"))
 		e.crossZone(m.at("crossZone"))
 		if m.at("localZone").isThere() && !m.at("crossZone").isThere() {
-			l.Failover = nowhere() // other zones are for those who ask for them
+			l.Failover = nowhere() // other zones are used if crossZone names them
 			e.spell("locality.failover", m.at("localZone"))
 		}
 		e.matchers(m.at("matchers"))

@@ -91,7 +91,7 @@ func (c *clients) spell(e *entry) {
 	}
 }
 
-// clients reads the reference at the top of a document, which says whose requests it is about; missing: everybody's.
+// clients reads the reference at the top of a document, which says whose requests it is about; missing: those of all clients.
 func (p *parser) clients(v value) clients {
 	c := clients{at: map[string]value{"clients": v}}
 	kinds := []string{kindMesh, kindSubset, kindService, kindServiceSubset}

@@ -9,7 +9,7 @@ import (
 )
 
 // TellsApart tells whether any rule about the destination is about some clients only, zones aside: if not, ClassOf is empty
-// for everybody. It looks at no pod.
+// for all clients. It reads no pod.
 func (s *Set) TellsApart(d Destination) bool {
 	return s != nil && len(s.indexed().tellingApart(d)) > 0
 }

@@ -12,7 +12,7 @@ import (
 const DefaultZoneKey = labelZone
 
 // Defaults are what holds where policies say nothing. Those of outlierDetection and its detectors, slowStart and loadBand hold
-// for who asks for that.
+// where a policy sets that.
 func Defaults() Conf {
 	return Conf{
 		LoadBalancer: &LoadBalancer{
@@ -31,7 +31,7 @@ func Defaults() Conf {
 			Failover: []Failover{{To: FailoverTo{Type: FailoverAny}}},
 			Overflow: Overflow{LoadBand: &LoadBand{Low: 0.8, High: 2}}, // HAZL's
 		},
-		// Envoy's, but for the part of a pool that may sit out: the bound holds for weir's own rules as well, and who asks for
+		// Envoy's, but for the part of a pool that may be ejected: the bound holds for weir's own rules as well, and a policy that sets
 		// more detection must not get less (Envoy has 10).
 		OutlierDetection: &OutlierDetection{
 			Interval:           new(Duration(10 * time.Second)),
@@ -186,6 +186,6 @@ func (f *fold) reconcile(c *Conf) {
 	}
 }
 
-// startsSlowly tells whether a slow start may be asked of the algorithm. Of the one that nobody chose it may: the data plane
+// startsSlowly tells whether a slow start may be asked of the algorithm. Of one that no policy names it may: the data plane
 // decides.
 func startsSlowly(a Algorithm) bool { return a == RoundRobin || a == LeastRequest || a == "" }

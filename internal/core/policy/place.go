@@ -16,7 +16,7 @@ type Spot struct {
 	NodeName string // stands in for a missing label kubernetes.io/hostname
 }
 
-// Place is the part that an endpoint has for a client. The zero value is nobody's: it is neither home, nor in a tier, nor
+// Place is the part that an endpoint has for a client. The zero value is neither home, nor in a tier, nor
 // excluded.
 type Place struct {
 	Home bool
@@ -29,10 +29,10 @@ type Place struct {
 
 // Place tells what part an endpoint has for a client.
 //
-// Home are: all, if locality is disabled; who has one of the labels that carry weights; whom hints give to the client, if
-// they apply and zones are the default ones; else who has the client's value of the zone key, in the client's cluster if the
-// key is the default one. Anybody else is in the tier of the first failover rule for the client's zone that matches, or
-// excluded; so is who hints give to the client from a zone that no rule allows. Hints cannot exclude the client's own zone: it
+// Home are: all endpoints, if locality is disabled; those that have one of the labels that carry weights; those that hints give to the client, if
+// they apply and zones are the default ones; else those that have the client's value of the zone key, in the client's cluster if the
+// key is the default one. Any other is in the tier of the first failover rule for the client's zone that matches, or
+// excluded; so is one that hints give to the client from a zone that no rule allows. Hints cannot exclude the client's own zone: it
 // is the first tier. A client whose zone is not known has no zone of its own, so that its first tier is its home.
 func (s *Settings) Place(client, endpoint Spot) Place {
 	l := &s.Locality
@@ -120,7 +120,7 @@ func placeByWeight(l *Locality, from, to topology.Zone, endpoint *Spot) Place {
 }
 
 // tierOf gives the number of the first rule for clients of zone from that matches zone to, counting only rules for such
-// clients; false if none does, or if a None comes first. Without rules everybody is in the first tier.
+// clients; false if none does, or if a None comes first. Without rules every endpoint is in the first tier.
 func tierOf(l *Locality, from, to topology.Zone) (int, bool) {
 	if len(l.Failover) == 0 {
 		return 1, true

@@ -73,7 +73,7 @@ type Rule struct {
 	Conf    Conf
 }
 
-// Clients selects whose requests a rule is about. The zero value selects all; every field that is set must hold.
+// Clients selects the clients that a rule is about. The zero value selects all; every field that is set must hold.
 type Clients struct {
 	Zones      []topology.Zone       // empty: any
 	Namespace  string                // of a consumer's policy: its own; empty: any

@@ -63,7 +63,7 @@ func (s *Set) fold(c *Client, d Destination) *fold {
 	return f
 }
 
-// author gives the strongest rule that says something about a field. A field that is set after the merge was said by it: who
+// author gives the strongest rule that says something about a field. A field that is set after the merge was said by it: a rule that
 // replaces a whole load balancer takes the fields of the one before away.
 func (f *fold) author(field int) *indexedRule {
 	for _, i := range slices.Backward(f.rules) {
@@ -86,7 +86,7 @@ func (f *fold) unused(message string, paths ...string) {
 	}
 }
 
-// remark notes something about a field that holds all the same. Nothing is noted of a field that nobody set.
+// remark notes something about a field that holds all the same. Nothing is noted of a field that is not set.
 func (f *fold) remark(field, path, message string) {
 	for i := range f.index.fields {
 		if f.index.fields[i].path == field && f.holds&(1<<i) != 0 {
@@ -95,7 +95,7 @@ func (f *fold) remark(field, path, message string) {
 	}
 }
 
-// report lists the fields that hold, with their authors, and notes whose words were lost to an equal.
+// report lists the fields that hold, with their authors, and notes the rules that lost to an equal one.
 func (f *fold) report() []Field {
 	fields := make([]Field, 0, bits.OnesCount64(f.holds))
 	for i := range f.index.fields {
@@ -138,7 +138,7 @@ func (f *fold) why(stronger, weaker *indexedRule) string {
 	return "first in the alphabet"
 }
 
-// isMeshDefault tells whether a document of the mesh is about this, and nobody chose an algorithm: its dialect means
+// isMeshDefault tells whether a document of the mesh is about this, and no rule names an algorithm: its dialect means
 // RoundRobin then.
 func (f *fold) isMeshDefault() bool {
 	return block(f.conf.LoadBalancer).Type == "" && f.strongestMesh() != nil

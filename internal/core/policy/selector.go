@@ -17,7 +17,7 @@ func (s Selector) Matches(labels Labels) bool {
 }
 
 // Matches tells whether the requirement holds for labels. NotIn holds for a label that is missing, as it does in Kubernetes.
-// An operator that is not known holds for nobody.
+// An operator that is not known holds for no labels.
 func (r *Requirement) Matches(labels Labels) bool {
 	value, ok := labels[r.Key]
 	switch r.Operator {

@@ -135,7 +135,7 @@ func (x *index) addPod(p *Pod) {
 	for _, text := range p.IPs {
 		ip, err := netip.ParseAddr(text)
 		if err != nil {
-			continue // a pod whose address nobody can read is nobody's client
+			continue // an address that does not parse belongs to no client
 		}
 		ip = ip.Unmap()
 		if other, taken := x.podsByIP[ip]; taken && other != p {

@@ -5,7 +5,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// Client is whose requests are asked about.
+// Client is the client that requests come from.
 type Client struct {
 	Node      string
 	Zone      topology.Zone
@@ -24,7 +24,7 @@ type Destination struct {
 // Settings are what holds for a client and a destination.
 type Settings struct {
 	// Conf is all that was said and has an effect, with every default filled in. OutlierDetection and SlowStart are nil where
-	// nobody asks for them, LoadBalancer.Type is empty where nobody chose, and there is no Overflow.Mode where nobody chose that:
+	// no policy sets them, LoadBalancer.Type is empty where no policy sets it, and there is no Overflow.Mode where none sets that:
 	// the rules and flags of the data plane hold. Resolve sets LoadBalancer with all its blocks and EndpointHashKey.
 	Conf
 	Routes []RouteHash // in the order in which a request is compared with them; empty if no policy is about one
@@ -41,7 +41,7 @@ type RouteHash struct {
 	Hosts        []string // one, *.example.com among them; empty: any
 	Match        Match
 	HashPolicies []HashPolicy
-	Origin       *Origin // who said so about the route; nil: what holds for the service
+	Origin       *Origin // the policy about the route; nil: what holds for the service
 }
 
 // Field is a field that holds and where it was written.

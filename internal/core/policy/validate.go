@@ -67,7 +67,7 @@ func (v *validator) warn(path, format string, args ...any) {
 	v.findings = append(v.findings, reason.Finding{Field: path, Reason: reason.Unused, Message: fmt.Sprintf(format, args...)})
 }
 
-// entries refuses a list that is too long and gives how many entries are worth a look.
+// entries refuses a list that is too long and gives how many entries are checked.
 func (v *validator) entries(path string, n, limit int) int {
 	if n > limit {
 		v.refuse(path, "has %d entries: want at most %d", n, limit)

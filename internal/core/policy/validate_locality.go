@@ -83,7 +83,7 @@ func (v *validator) weight(path string, n int64) int64 {
 	return n
 }
 
-// sum refuses weights that, with the 1 of who matches none, do not fit 32 bits.
+// sum refuses weights that, with the 1 of endpoints that match none, do not fit 32 bits.
 func (v *validator) sum(path string, sum int64) {
 	if sum > math.MaxUint32 {
 		v.refuse(path, "has weights that come to %d: want at most %d", sum, uint32(math.MaxUint32))

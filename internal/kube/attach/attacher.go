@@ -27,8 +27,8 @@ import (
 const (
 	// pollTime is between two looks at which resources the API server has: one small request each.
 	pollTime = 10 * time.Second
-	// settleTime lets changes that come together be judged together.
-	settleTime = 50 * time.Millisecond
+	// batchTime lets changes that come together be judged together.
+	batchTime = 50 * time.Millisecond
 	// retryFirst and retryLast bound the time after which what could not be written is tried again; it doubles.
 	retryFirst, retryLast = time.Second, 30 * time.Second
 )
@@ -142,9 +142,9 @@ func (a *Attacher) run(ctx context.Context, w *watch) {
 			dirty = true
 		case <-w.changed:
 			dirty = true
-			pause(ctx, settleTime)
+			pause(ctx, batchTime)
 		case <-next:
-			pause(ctx, settleTime)
+			pause(ctx, batchTime)
 		case <-poll.C:
 			w.followRoutes(ctx)
 		}
@@ -169,7 +169,7 @@ func (a *Attacher) pass(ctx context.Context, w *watch, state *feed.State) error 
 	if err != nil {
 		return err
 	}
-	verdict := Judge(World{Policies: list, Service: finder(state), Route: w.route(ctx)})
+	verdict := Judge(Input{Policies: list, Service: finder(state), Route: w.route(ctx)})
 	count(a.targets, verdict.Policies)
 	var errs []error
 	alive := make(map[types.UID]bool)

@@ -127,7 +127,7 @@ func (c *comparison) idle() []reason.Finding {
 // isWithin tells whether a path is a field, or within it.
 func isWithin(path, field string) bool { return path == field || strings.HasPrefix(path, field+".") }
 
-// loss finds who said by another field, or the same, that a field does not count.
+// loss finds the rule that leaves a field without effect, by another field or the same.
 func (*judge) loss(own *ruling, covering []*ruling, path, by string) loss {
 	block, _, _ := strings.Cut(by, ".")
 	says := func(o *ruling) bool {
@@ -198,7 +198,7 @@ func coversTarget(a, b policy.Target) bool {
 	}
 }
 
-// coversClients tells whether a surely selects all whom b selects.
+// coversClients tells whether a surely selects all clients that b selects.
 func coversClients(a, b *policy.Clients) bool {
 	return (a.Namespace == "" || a.Namespace == b.Namespace) &&
 		(len(a.Zones) == 0 || slices.Equal(a.Zones, b.Zones)) &&

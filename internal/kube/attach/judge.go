@@ -17,8 +17,8 @@ import (
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
-// World is what policies are judged by, at one instant.
-type World struct {
+// Input is what policies are judged by, at one instant.
+type Input struct {
 	Policies []*v1alpha1.LoadBalancingPolicy
 	// Service finds a Service; nil: there is none.
 	Service func(topology.ServiceName) *corev1.Service
@@ -28,15 +28,15 @@ type World struct {
 
 // Verdict is what there is to say.
 type Verdict struct {
-	// Policies are in the order of World's: the entry of each target, without times and generations.
+	// Policies are in the order of Input's: the entry of each target, without times and generations.
 	Policies [][]v1alpha1.PolicyAncestorStatus
 	// Services lists for each Service that accepted policies are attached to their names, as namespace/name, sorted.
 	Services map[topology.ServiceName][]string
 }
 
 // Judge says of each policy at each target whether it is taken and how much of it is in force. It is pure and total.
-func Judge(w World) Verdict {
-	j := &judge{world: w, docs: make([]document, len(w.Policies))}
+func Judge(w Input) Verdict {
+	j := &judge{input: w, docs: make([]document, len(w.Policies))}
 	for i, p := range w.Policies {
 		d := document{policy: p}
 		d.rules, d.problems = policies.Rules(p)
@@ -66,7 +66,7 @@ type document struct {
 
 // judge holds all policies, to compare each with the others.
 type judge struct {
-	world World
+	input Input
 	docs  []document
 	rules []*ruling // of all valid policies, weakest first
 }
@@ -135,7 +135,7 @@ func (j *judge) target(d *document, r *policy.Rule) []metav1.Condition {
 func (j *judge) missing(t policy.Target) string {
 	switch t.Kind {
 	case policy.TargetService, policy.TargetServiceImport:
-		s := j.world.Service(serviceName(t))
+		s := j.input.Service(serviceName(t))
 		switch {
 		case s == nil && t.Kind == policy.TargetServiceImport:
 			return fmt.Sprintf("there is no Service %s/%s that the ServiceImport is reached by", t.Namespace, t.Name)
@@ -145,7 +145,7 @@ func (j *judge) missing(t policy.Target) string {
 			return fmt.Sprintf("the Service %s/%s has no port %s", t.Namespace, t.Name, t.Section)
 		}
 	case policy.TargetHTTPRoute, policy.TargetGRPCRoute:
-		rules, found := j.world.Route(t.Kind, serviceName(t))
+		rules, found := j.input.Route(t.Kind, serviceName(t))
 		switch {
 		case !found:
 			return fmt.Sprintf("there is no %s %s/%s", t.Kind, t.Namespace, t.Name)

@@ -19,11 +19,11 @@ import (
 	"github.com/weir-lb/weir/internal/kube/attach"
 )
 
-// world has the policies, the Services shop/web with the port http, and the HTTPRoute shop/front with the rule api. Each policy
+// input has the policies, the Services shop/web with the port http, and the HTTPRoute shop/front with the rule api. Each policy
 // is younger than the one before.
-func world(t *testing.T, texts ...string) attach.World {
+func input(t *testing.T, texts ...string) attach.Input {
 	t.Helper()
-	w := attach.World{
+	w := attach.Input{
 		Service: func(n topology.ServiceName) *corev1.Service {
 			if n != (topology.ServiceName{Namespace: "shop", Name: "web"}) {
 				return nil
@@ -46,7 +46,7 @@ func world(t *testing.T, texts ...string) attach.World {
 }
 
 // lines gives a verdict as text: a line for each condition.
-func lines(w attach.World) []string {
+func lines(w attach.Input) []string {
 	var all []string
 	for i, entries := range attach.Judge(w).Policies {
 		for _, e := range entries {
@@ -212,7 +212,7 @@ func TestWhatBecomesOfPolicies(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			same := func(want, got string) bool { return strings.HasPrefix(got, want) }
-			if got := lines(world(t, c.policies...)); !slices.EqualFunc(c.want, got, same) {
+			if got := lines(input(t, c.policies...)); !slices.EqualFunc(c.want, got, same) {
 				t.Error(cmp.Diff(c.want, got))
 			}
 		})
@@ -220,7 +220,7 @@ func TestWhatBecomesOfPolicies(t *testing.T) {
 }
 
 func TestAnInvalidPolicyNamesEveryField(t *testing.T) {
-	got := lines(world(t, of("a", "shop",
+	got := lines(input(t, of("a", "shop",
 		"targetRefs: [{kind: Service, name: web}], loadBalancer: {type: Maglev, maglev: {tableSize: 100}}, panicThreshold: 101")))
 	for _, field := range []string{"spec.loadBalancer.maglev.tableSize: ", "spec.panicThreshold: "} {
 		if !strings.Contains(got[0], field) {
@@ -230,7 +230,7 @@ func TestAnInvalidPolicyNamesEveryField(t *testing.T) {
 }
 
 func TestServicesAreToldOfAcceptedPoliciesThatNameThem(t *testing.T) {
-	w := world(t,
+	w := input(t,
 		of("b", "shop", "targetRefs: [{kind: Service, name: web}, {kind: Service, name: gone}]"),
 		of("a", "shop", "targetRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: web}]"),
 		of("c", "batch", "targetRefs: [{kind: Service, name: web, namespace: shop}]"),
@@ -244,7 +244,7 @@ func TestServicesAreToldOfAcceptedPoliciesThatNameThem(t *testing.T) {
 
 func TestTheOrderOfPoliciesDoesNotMatter(t *testing.T) {
 	const web = "targetRefs: [{kind: Service, name: web}], "
-	w := world(t, of("a", "shop", web+"loadBalancer: {type: Random}"), of("b", "shop", web+"loadBalancer: {type: RoundRobin}"),
+	w := input(t, of("a", "shop", web+"loadBalancer: {type: Random}"), of("b", "shop", web+"loadBalancer: {type: RoundRobin}"),
 		of("c", "shop", web+"panicThreshold: 1"))
 	want := lines(w)
 	slices.Sort(want)
@@ -269,7 +269,7 @@ func TestTheExamplesAreAcceptedWhereTheirTargetsAre(t *testing.T) {
 		}
 		texts = append(texts, string(text))
 	}
-	w := world(t, texts...)
+	w := input(t, texts...)
 	w.Service = func(topology.ServiceName) *corev1.Service {
 		return &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http"}}}}
 	}

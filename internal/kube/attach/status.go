@@ -11,17 +11,17 @@ import (
 	"github.com/weir-lb/weir/api/v1alpha1"
 )
 
-// controllerName is who we are in the status of a policy.
+// controllerName names weir in the status of a policy.
 const controllerName = api.ControllerName
 
 // maxAncestors is what the status of a policy takes.
 const maxAncestors = 16
 
-// settle gives the entries that a policy's status should have: those of others as they are, in their places, and ours. An
+// merged gives the entries that a policy's status should have: those of others as they are, in their places, and ours. An
 // entry keeps its place; a condition keeps its time while its status stays.
 //
 // Shape: at most 16. Others' entries stay in any case, so that ours may not all have room.
-func settle(p *v1alpha1.LoadBalancingPolicy, want []v1alpha1.PolicyAncestorStatus, now metav1.Time) []v1alpha1.PolicyAncestorStatus {
+func merged(p *v1alpha1.LoadBalancingPolicy, want []v1alpha1.PolicyAncestorStatus, now metav1.Time) []v1alpha1.PolicyAncestorStatus {
 	var list []v1alpha1.PolicyAncestorStatus
 	left := slices.Clone(want)
 	for _, have := range p.Status.Ancestors {
@@ -44,7 +44,7 @@ func settle(p *v1alpha1.LoadBalancingPolicy, want []v1alpha1.PolicyAncestorStatu
 	return list
 }
 
-// dated gives an entry with its generation and times. Conditions of other types that somebody added to ours stay.
+// dated gives an entry with its generation and times. Conditions of other types that others added to ours stay.
 func dated(want v1alpha1.PolicyAncestorStatus, have []metav1.Condition, generation int64, now metav1.Time) v1alpha1.PolicyAncestorStatus {
 	conditions := slices.Clone(have)
 	for _, c := range want.Conditions {

@@ -39,7 +39,7 @@ func TestOthersEntriesAndTimesStay(t *testing.T) {
 	stays.ObservedGeneration = 7
 	isNew, falls := accepted(metav1.ConditionTrue, "Accepted", 5), accepted(metav1.ConditionFalse, "Invalid", 5)
 	isNew.ObservedGeneration, falls.ObservedGeneration = 7, 7
-	got := settle(p, want, metav1.Unix(5, 0))
+	got := merged(p, want, metav1.Unix(5, 0))
 	if diff := cmp.Diff([]v1alpha1.PolicyAncestorStatus{
 		p.Status.Ancestors[0],
 		entry(controllerName, "b", foreign, stays),
@@ -56,7 +56,7 @@ func TestOthersEntriesAndTimesStay(t *testing.T) {
 		t.Errorf("transitions: %s", diff)
 	}
 	p.Status.Ancestors = got
-	if diff := cmp.Diff(got, settle(p, want, metav1.Unix(9, 0))); diff != "" {
+	if diff := cmp.Diff(got, merged(p, want, metav1.Unix(9, 0))); diff != "" {
 		t.Errorf("once more: %s", diff)
 	}
 }
@@ -68,7 +68,7 @@ func TestThereAreAtMostSixteenEntriesAndOthersGoFirst(t *testing.T) {
 		p.Status.Ancestors = append(p.Status.Ancestors, entry("other", fmt.Sprint(i)))
 		want = append(want, entry(controllerName, fmt.Sprint(i)))
 	}
-	got := settle(p, want, metav1.Unix(1, 0))
+	got := merged(p, want, metav1.Unix(1, 0))
 	if len(got) != 16 || len(others(got)) != 15 || got[15].AncestorRef.Name != "0" {
 		t.Errorf("%d entries, %d of others: %v", len(got), len(others(got)), got)
 	}

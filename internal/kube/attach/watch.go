@@ -128,7 +128,7 @@ func (w *watch) stop() {
 	w.running.Wait()
 }
 
-// followRoutes looks whether routes can be watched that could not before.
+// followRoutes watches routes that could not be watched before.
 func (w *watch) followRoutes(ctx context.Context) {
 	for _, r := range routeResources() {
 		w.follow(ctx, r)
@@ -152,14 +152,14 @@ func (w *watch) isInstalled(r resource) bool {
 func (w *watch) wake() {
 	select {
 	case w.changed <- struct{}{}:
-	default: // somebody will look
+	default: // it has a value already
 	}
 }
 
 // isSynced tells whether all policies are known.
 func (w *watch) isSynced() bool { return w.informers[v1alpha1.Kind].HasSynced() }
 
-// isKnown tells whether all routes are known that a policy may be about: who may not read them goes on with the others.
+// isKnown tells whether all routes are known that a policy may be about. Those that may not be read are left out.
 func (w *watch) isKnown(p *v1alpha1.LoadBalancingPolicy) bool {
 	for _, t := range p.Spec.TargetRefs {
 		if i := w.informers[t.Kind]; i != nil && !i.HasSynced() {
@@ -216,7 +216,7 @@ func empty(r resource) client.Object {
 	return u
 }
 
-// NewClient makes a client that knows policies and asks nobody which resources there are.
+// NewClient makes a client that knows policies and does not ask which resources there are.
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

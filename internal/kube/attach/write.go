@@ -39,7 +39,7 @@ func (a *Attacher) write(ctx context.Context, p *v1alpha1.LoadBalancingPolicy, w
 	if p.DeletionTimestamp != nil || a.policyVersions[p.UID] == p.ResourceVersion {
 		return nil
 	}
-	ancestors := settle(p, want, now())
+	ancestors := merged(p, want, now())
 	if equality.Semantic.DeepEqual(ancestors, p.Status.Ancestors) {
 		return nil
 	}

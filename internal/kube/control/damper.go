@@ -77,7 +77,7 @@ func (g *damper) ask(d *plans.Decision, n int) time.Duration {
 		return 0
 	}
 	now := time.Now()
-	if s.written.wish != wanted.wish {
+	if s.written.mode != wanted.mode {
 		s.undone, s.slowed = 0, false
 	}
 	if s.written != wanted {
@@ -193,20 +193,20 @@ func (s *rewrites) giveBack(now time.Time) {
 
 // fingerprint tells decisions apart.
 type fingerprint struct {
-	wish  uint64 // what hints are for: whether there are any, and the mode
+	mode  uint64 // what hints are for: whether there are any, and the mode
 	hints uint64 // which endpoints have which
 }
 
 // take gives the fingerprint of a decision.
 func (g *damper) take(d *plans.Decision) fingerprint {
-	var wish, hints maphash.Hash
-	wish.SetSeed(g.seed)
+	var mode, hints maphash.Hash
+	mode.SetSeed(g.seed)
 	hints.SetSeed(g.seed)
 	for i := range d.Plans {
 		p := &d.Plans[i]
-		maphash.WriteComparable(&wish, p.Family)
-		maphash.WriteComparable(&wish, p.Mode)
-		maphash.WriteComparable(&wish, p.Hinted)
+		maphash.WriteComparable(&mode, p.Family)
+		maphash.WriteComparable(&mode, p.Mode)
+		maphash.WriteComparable(&mode, p.Hinted)
 		for j := range p.Endpoints {
 			e := &p.Endpoints[j]
 			maphash.WriteComparable(&hints, e.Addr)
@@ -220,7 +220,7 @@ func (g *damper) take(d *plans.Decision) fingerprint {
 			}
 		}
 	}
-	return fingerprint{wish: wish.Sum64(), hints: hints.Sum64()}
+	return fingerprint{mode: mode.Sum64(), hints: hints.Sum64()}
 }
 
 // tokens were taken out of a bucket, or will be there after a while.

@@ -25,13 +25,13 @@ type Objects struct {
 	Nodes      []*corev1.Node
 }
 
-// Assemble makes a set of objects. A policy that is refused has no rules in it; who knows earlier ones keeps them with
+// Assemble makes a set of objects. A policy that is refused has no rules in it; a caller that knows earlier ones keeps them with
 // policy.Set.Keep.
 //
 // Shape: the problems of each object, policies first, then routes, each by namespace and name.
 func Assemble(o Objects) (*policy.Set, []reason.Finding) {
 	var s sharer
-	w := world{namespaces: make(map[string]policy.Labels), nodes: make(map[string]policy.Labels)}
+	w := objects{namespaces: make(map[string]policy.Labels), nodes: make(map[string]policy.Labels)}
 	for _, p := range o.Policies {
 		w.documents = append(w.documents, policyDocument(p))
 	}
@@ -115,8 +115,8 @@ func compareDocuments(a, b *document) int {
 	)
 }
 
-// world is all that a set is made of, converted.
-type world struct {
+// objects is all that a set is made of, converted.
+type objects struct {
 	documents  []*document  // sorted
 	pods       []policy.Pod // sorted
 	namespaces map[string]policy.Labels
@@ -126,7 +126,7 @@ type world struct {
 }
 
 // assemble puts the parts together, and reports policies for routes that are not there.
-func (w *world) assemble() (policy.Set, []reason.Finding) {
+func (w *objects) assemble() (policy.Set, []reason.Finding) {
 	set := policy.Set{Pods: w.pods, Namespaces: w.namespaces, Nodes: w.nodes}
 	for _, d := range w.documents {
 		set.Rules = append(set.Rules, d.rules...)
@@ -147,7 +147,7 @@ func (w *world) assemble() (policy.Set, []reason.Finding) {
 }
 
 // missing reports a rule whose route, or rule of a route, is not there. The rule stays: the route may come.
-func (w *world) missing(routes []policy.Route, r *policy.Rule) (reason.Finding, bool) {
+func (w *objects) missing(routes []policy.Route, r *policy.Rule) (reason.Finding, bool) {
 	if w.unknown[kind(r.Target.Kind)] {
 		return reason.Finding{}, false
 	}

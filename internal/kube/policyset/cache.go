@@ -143,7 +143,7 @@ func (s *sharer) trimLabelled(object any) (any, error) {
 	return object, nil
 }
 
-// trimDocument takes from policies and routes what nobody reads here.
+// trimDocument takes from policies and routes what is not read here.
 func trimDocument(object any) (any, error) {
 	o, ok := object.(client.Object)
 	if !ok {

@@ -25,7 +25,7 @@ const (
 // clusters. When they are more, as where each pod has labels of its own, remembering begins anew.
 const maxSharedLabels = 1 << 13
 
-// sharer lets equal labels of many pods be in memory once. Nobody may write to what it gives. The zero value works; it is
+// sharer lets equal labels of many pods be in memory once. What it gives must not be written to. The zero value works; it is
 // safe for concurrent use.
 type sharer struct {
 	mu  sync.Mutex
@@ -66,7 +66,7 @@ func labelsKey(labels map[string]string) string {
 	return b.String()
 }
 
-// shared gives the one copy of a text, which goes when nobody has it any more.
+// shared gives the one copy of a text, which goes with its last user.
 func shared(text string) string { return unique.Make(text).Value() }
 
 // annotations keeps what is within the bounds. Of too many, those that come first by name are kept, after weir's own.

@@ -53,7 +53,7 @@ const (
 
 // Options say what a Follower watches. The zero value watches policies, routes and nothing else.
 type Options struct {
-	Node  string // whose objects Own means
+	Node  string // the node that Own is about
 	Pods  Reach  // empty: None; without pods namespaces are not watched, either
 	Nodes Reach  // empty: None
 	// RulesOnly follows no routes, and leaves it to other parts to say what is wrong with policies or that there are none.
@@ -61,7 +61,7 @@ type Options struct {
 	Delay     time.Duration // 0: DefaultDelay
 	Wait      time.Duration // 0: DefaultWait
 	AskAgain  time.Duration // 0: DefaultAskAgain
-	// Logger is told of problems with objects, of kinds that come and go and of watches that break; nil: nobody is.
+	// Logger is told of problems with objects, of kinds that come and go and of watches that break; nil: none.
 	Logger *slog.Logger
 }
 
@@ -78,7 +78,7 @@ func (o *Options) validate() error {
 		case reach != None && reach != Own && reach != All:
 			return fmt.Errorf("reach %q: want none, own or all", reach)
 		case reach == Own && o.Node == "":
-			return fmt.Errorf("reach own: whose is not said, name the node")
+			return fmt.Errorf("reach own: name the node")
 		}
 	}
 	return nil
@@ -229,7 +229,7 @@ func (f *Follower) awaitAll(ctx context.Context) {
 		waits = append(waits, r.HasSyncedChecker().Done())
 	}
 	for _, k := range f.kinds {
-		waits = append(waits, k.settled)
+		waits = append(waits, k.listed)
 	}
 	for _, w := range waits {
 		select {
@@ -259,7 +259,7 @@ type builder struct {
 	told    map[string]bool // problems that were logged and are still there
 }
 
-func (b *builder) next(w world) (*policy.Set, []reason.Finding) {
+func (b *builder) next(w objects) (*policy.Set, []reason.Finding) {
 	parts, problems := w.assemble()
 	set := parts.Keep(b.before, b.refused(&w))
 	if set == &parts {
@@ -275,7 +275,7 @@ func (b *builder) next(w world) (*policy.Set, []reason.Finding) {
 }
 
 // refused lists the policies that are refused and were good before. One that was deleted and made again is another.
-func (b *builder) refused(w *world) []policy.Origin {
+func (b *builder) refused(w *objects) []policy.Origin {
 	var refused []policy.Origin
 	for _, d := range w.documents {
 		if d.kind == kindPolicy && reason.AnyRefused(d.problems) && b.knows(d.namespace, d.name, &d.created) {
@@ -323,5 +323,5 @@ func (b *builder) warn(problems []reason.Finding) {
 
 // jitter makes a time up to a quarter longer, so that the agents of a cluster do not ask all at once.
 func jitter(d time.Duration) time.Duration {
-	return d + rand.N(d/4+1) //nolint:gosec // nobody gains by guessing it.
+	return d + rand.N(d/4+1) //nolint:gosec // nothing is gained by guessing it.
 }

@@ -24,8 +24,8 @@ type resource struct {
 	list    func() client.ObjectList
 	handler func(run int) toolscache.ResourceEventHandler // stores what that watching tells
 
-	gone    chan struct{} // has a value when the API server said that it does not know the kind
-	settled chan struct{} // closes when what there is was told for the first time, be it nothing
+	gone   chan struct{} // has a value when the API server said that it does not know the kind
+	listed chan struct{} // closes when what there is was told for the first time, be it nothing
 }
 
 // resources are the kinds that CRDs define, policies first.
@@ -48,7 +48,7 @@ func resources(s *store) []*resource {
 		},
 	}
 	for _, k := range kinds {
-		k.gone, k.settled = make(chan struct{}, 1), make(chan struct{})
+		k.gone, k.listed = make(chan struct{}, 1), make(chan struct{})
 	}
 	return kinds
 }
@@ -65,12 +65,12 @@ func documentHandler[T client.Object](s *store, read func(T) *document) func(run
 
 func (k *resource) typeName() string { return fmt.Sprintf("%T", k.object) }
 
-// settle says that what there is was told.
-func (k *resource) settle() {
+// setListed says that what there is was told.
+func (k *resource) setListed() {
 	select {
-	case <-k.settled:
+	case <-k.listed:
 	default:
-		close(k.settled)
+		close(k.listed)
 	}
 }
 
@@ -109,7 +109,7 @@ func (f *Follower) awaitKind(ctx context.Context, k *resource) bool {
 				f.options.Logger.Log(ctx, level, "the cluster does not have a kind, it is asked for again and again",
 					"kind", string(k.kind), "every", f.options.AskAgain)
 				f.store.clear(k.kind)
-				k.settle()
+				k.setListed()
 			}
 			isAbsent, retry = true, f.options.AskAgain
 		default:
@@ -143,7 +143,7 @@ func (f *Follower) watchKind(ctx context.Context, k *resource) error {
 		select {
 		case <-synced:
 			f.store.sweep(k.kind, run)
-			k.settle()
+			k.setListed()
 			synced = nil
 		case <-k.gone:
 			if err := f.source.cache.RemoveInformer(ctx, k.object); err != nil {

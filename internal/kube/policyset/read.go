@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewReader makes a client that reads all that a set is made of from the cluster that config leads to. It asks nobody which
+// NewReader makes a client that reads all that a set is made of from the cluster that config leads to. It does not ask which
 // kinds there are: of one that the cluster does not have the answer is NotFound.
 //
 // Errors: a config that no client can be made of.

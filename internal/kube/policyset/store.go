@@ -33,7 +33,7 @@ type labelled struct {
 	taken map[string]policy.Labels // a copy of all, never written to; nil: all changed since
 }
 
-// storedDocument is a document with who told of it.
+// storedDocument is a document with the watching that told of it.
 type storedDocument struct {
 	*document
 	run int
@@ -179,10 +179,10 @@ func (l *labelled) take() map[string]policy.Labels {
 }
 
 // take gives what there is.
-func (s *store) take() world {
+func (s *store) take() objects {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := world{namespaces: s.namespaces.take(), nodes: s.nodes.take(), unknown: maps.Clone(s.unknown)}
+	w := objects{namespaces: s.namespaces.take(), nodes: s.nodes.take(), unknown: maps.Clone(s.unknown)}
 	for _, d := range s.documents {
 		w.documents = append(w.documents, d.document)
 	}

@@ -59,7 +59,7 @@ type Reporter struct {
 	memories map[topology.ServiceName]*memory
 }
 
-// memory is what was said of a service. Who reports the service owns it.
+// memory is what was said of a service. The goroutine that reports the service owns it.
 type memory struct {
 	uid      types.UID       // of the Service that it speaks of: one that is made anew is another one
 	families [2]state        // by family

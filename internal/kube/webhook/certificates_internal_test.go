@@ -50,7 +50,7 @@ type fixture struct {
 	clock    *clock
 	options  *Options
 	follower *follower
-	keeper   *keeper
+	rotator  *rotator
 }
 
 func newFixture(t *testing.T, o Options) *fixture {
@@ -71,7 +71,7 @@ func newFixture(t *testing.T, o Options) *fixture {
 	}
 	s.options = &o
 	s.follower = newFollower(clients{plainSecrets{s.client.CoreV1()}, plainConfigurations{s.client.AdmissionregistrationV1()}}, s.options, m)
-	s.keeper = newKeeper(s.follower.clients, s.options, s.follower.changed)
+	s.rotator = newRotator(s.follower.clients, s.options, s.follower.changed)
 	return s
 }
 
@@ -100,7 +100,7 @@ func (plainConfiguration) IsWatchListSemanticsUnSupported() bool { return true }
 // keep looks once, and the follower sees what came of it.
 func (s *fixture) keep() time.Duration {
 	s.Helper()
-	next, err := s.keeper.keep(s.Context())
+	next, err := s.rotator.keep(s.Context())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestARefusedWriteIsAnErrorAndPublishesNothing(t *testing.T) {
 	s := newFixture(t, Options{})
 	conflict := apierrors.NewConflict(corev1.Resource("secrets"), DefaultSecret, errors.New("somebody was faster"))
 	s.client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflict })
-	if _, err := s.keeper.keep(t.Context()); !apierrors.IsConflict(err) {
+	if _, err := s.rotator.keep(t.Context()); !apierrors.IsConflict(err) {
 		t.Errorf("want the conflict, got %v", err)
 	}
 	if b := s.bundle(); b != nil {
@@ -302,7 +302,7 @@ func TestTheKeeperMendsTheSecretAndTriesAgainAfterErrors(t *testing.T) {
 		return refusals.Add(1) <= 2, nil, apierrors.NewForbidden(corev1.Resource("secrets"), DefaultSecret, errors.New("not yet"))
 	})
 	run(t, s.follower.run)
-	run(t, s.keeper.run)
+	run(t, s.rotator.run)
 	patience.Until(t, "a certificate is served and trusted", func() bool { return s.trusts(s.bundle()) == nil })
 	if n := refusals.Load(); n != 3 {
 		t.Errorf("want two refusals and a third try, got %d", n)

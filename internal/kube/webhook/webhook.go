@@ -21,9 +21,9 @@ type certify func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 // with certificates is logged and tried again, and never ends the controller: without them the webhook is not called, and
 // the controller converges alone.
 type Webhook struct {
-	server *server
-	follow func(context.Context) error // keeps a certificate at hand
-	keeper *keeper                     // nil: the certificates are made elsewhere
+	server  *server
+	follow  func(context.Context) error // keeps a certificate at hand
+	rotator *rotator                    // nil: the certificates are made elsewhere
 }
 
 // clients reach the objects that hold certificates and their authorities.
@@ -75,7 +75,7 @@ func (w *Webhook) certify(config *rest.Config, o *Options, m *metrics) (certify,
 	}
 	c := clients{core, admission}
 	f := newFollower(c, o, m)
-	w.follow, w.keeper = f.run, newKeeper(c, o, f.changed)
+	w.follow, w.rotator = f.run, newRotator(c, o, f.changed)
 	return f.certificate, nil
 }
 
@@ -91,11 +91,11 @@ func (w *Webhook) Run(ctx context.Context) error {
 
 // Lead makes certificates until ctx is done. Only the leader does.
 func (w *Webhook) Lead(ctx context.Context) error {
-	if w.keeper == nil {
+	if w.rotator == nil {
 		<-ctx.Done()
 		return nil
 	}
-	return w.keeper.run(ctx)
+	return w.rotator.run(ctx)
 }
 
 // Ready gives nil while the server listens with a certificate that is valid, else what is wrong.

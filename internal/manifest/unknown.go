@@ -11,9 +11,9 @@ import (
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
-// strangers reports the zones, services and routes that policies name and that are not among the objects, where there are
+// unknownNames reports the zones, services and routes that policies name and that are not among the objects, where there are
 // any of their kind. Such a policy counts all the same: what it names may come.
-func (r *reader) strangers(s *topology.Snapshot, set *policy.Set) {
+func (r *reader) unknownNames(s *topology.Snapshot, set *policy.Set) {
 	n := noter{reader: r, seen: make(map[reason.Finding]bool)}
 	for _, note := range set.UnknownZones(s.Zones()) {
 		n.note(note)

@@ -22,55 +22,55 @@ import (
 )
 
 const (
-	// recheckInterval is how long the keeper relies on its watches to report changes.
+	// recheckInterval is how long the rotator relies on its watches to report changes.
 	recheckInterval = time.Hour
-	// pauseBetween keeps the keeper from racing with another writer of the same fields.
+	// pauseBetween keeps the rotator from racing with another writer of the same fields.
 	pauseBetween = time.Second
 	// timeLimit is for one check with its writes: four calls and two keys.
 	timeLimit = 30 * time.Second
 )
 
-// keeper makes the certificates, keeps them in the Secret, and gives their authorities to the webhook configuration. It
+// rotator makes the certificates, keeps them in the Secret, and gives their authorities to the webhook configuration. It
 // runs on the leader; where two do for a moment, the second write is refused as a conflict.
-type keeper struct {
+type rotator struct {
 	clients clients
 	options *Options
 	issuer  *issuer
 	changed chan struct{}
 }
 
-// newKeeper makes a keeper that checks again whenever changed has an element.
-func newKeeper(c clients, o *Options, changed chan struct{}) *keeper {
-	return &keeper{clients: c, options: o, issuer: newIssuer(o), changed: changed}
+// newRotator makes a rotator that checks again whenever changed has an element.
+func newRotator(c clients, o *Options, changed chan struct{}) *rotator {
+	return &rotator{clients: c, options: o, issuer: newIssuer(o), changed: changed}
 }
 
 // run keeps the certificates until ctx ends. What goes wrong is tried again, later each time.
-func (k *keeper) run(ctx context.Context) error {
+func (r *rotator) run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	watching.Go(func() {
 		configuration := object[*admissionregistrationv1.MutatingWebhookConfigurationList]{
-			k.options.Configuration, k.clients.configurations.MutatingWebhookConfigurations(),
+			r.options.Configuration, r.clients.configurations.MutatingWebhookConfigurations(),
 			new(admissionregistrationv1.MutatingWebhookConfiguration),
 		}
 		follow(ctx, configuration, toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { signal(k.changed) },
-			UpdateFunc: func(_, _ any) { signal(k.changed) },
+			AddFunc:    func(any) { signal(r.changed) },
+			UpdateFunc: func(_, _ any) { signal(r.changed) },
 		})
 	})
 	backoff := newBackoff()
 	for {
-		next, err := k.keep(ctx)
+		next, err := r.keep(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			next = backoff.Step()
-			k.options.Logger.Error("webhook's certificates are not in order", "error", err, "again_in", next)
+			r.options.Logger.Error("webhook's certificates are not in order", "error", err, "again_in", next)
 		} else {
 			backoff = newBackoff()
 		}
-		k.await(ctx, next)
+		r.await(ctx, next)
 	}
 }
 
@@ -80,7 +80,7 @@ func newBackoff() wait.Backoff {
 }
 
 // await waits for a change, or at most for next, and for a short while in any case.
-func (k *keeper) await(ctx context.Context, next time.Duration) {
+func (r *rotator) await(ctx context.Context, next time.Duration) {
 	pause := time.NewTimer(pauseBetween)
 	defer pause.Stop()
 	select {
@@ -91,30 +91,30 @@ func (k *keeper) await(ctx context.Context, next time.Duration) {
 	rest := time.NewTimer(next - pauseBetween)
 	defer rest.Stop()
 	select {
-	case <-k.changed:
+	case <-r.changed:
 	case <-rest.C:
 	case <-ctx.Done():
 	}
 }
 
 // keep puts the Secret and the configuration in order and gives when to check again.
-func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
+func (r *rotator) keep(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	secrets := k.clients.secrets.Secrets(k.options.Namespace)
-	secret, err := secrets.Get(ctx, k.options.Secret, metav1.GetOptions{})
+	secrets := r.clients.secrets.Secrets(r.options.Namespace)
+	secret, err := secrets.Get(ctx, r.options.Secret, metav1.GetOptions{})
 	isNew := apierrors.IsNotFound(err)
 	if err != nil && !isNew {
 		return 0, fmt.Errorf("get the Secret: %w", err)
 	}
 	if isNew {
 		secret = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: k.options.Namespace, Name: k.options.Secret},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.options.Namespace, Name: r.options.Secret},
 			Type:       corev1.SecretTypeTLS,
 		}
 	}
-	now := k.options.Now()
-	step, err := k.issuer.step(secret.Data, now)
+	now := r.options.Now()
+	step, err := r.issuer.step(secret.Data, now)
 	if err != nil {
 		return 0, fmt.Errorf("make certificates: %w", err)
 	}
@@ -129,9 +129,9 @@ func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, fmt.Errorf("write the Secret: %w", err)
 		}
-		k.options.Logger.Info("webhook's certificates were made", "secret", secret.Namespace+"/"+secret.Name, "reason", step.why)
+		r.options.Logger.Info("webhook's certificates were made", "secret", secret.Namespace+"/"+secret.Name, "reason", step.why)
 	}
-	if err := k.publish(ctx, step.data[authorityCert]); err != nil {
+	if err := r.publish(ctx, step.data[authorityCert]); err != nil {
 		return 0, err
 	}
 	return min(step.next.Sub(now), recheckInterval), nil
@@ -139,9 +139,9 @@ func (k *keeper) keep(ctx context.Context) (time.Duration, error) {
 
 // publish gives the authorities to each webhook of the configuration that does not have them. No configuration is no
 // error: deleting it turns the webhook off.
-func (k *keeper) publish(ctx context.Context, authorities []byte) error {
-	configurations := k.clients.configurations.MutatingWebhookConfigurations()
-	c, err := configurations.Get(ctx, k.options.Configuration, metav1.GetOptions{})
+func (r *rotator) publish(ctx context.Context, authorities []byte) error {
+	configurations := r.clients.configurations.MutatingWebhookConfigurations()
+	c, err := configurations.Get(ctx, r.options.Configuration, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -167,6 +167,6 @@ func (k *keeper) publish(ctx context.Context, authorities []byte) error {
 	if err != nil {
 		return fmt.Errorf("patch the webhook configuration: %w", err)
 	}
-	k.options.Logger.Info("webhook's certificate authority was published", "configuration", c.Name)
+	r.options.Logger.Info("webhook's certificate authority was published", "configuration", c.Name)
 	return nil
 }
