@@ -16,7 +16,7 @@ import (
 const module = "github.com/weir-lb/weir"
 
 // mayReach says which folders a folder may import, itself included. A folder that no row covers is a failure, so that
-// no room appears without a place in the house. The longest row that covers a folder counts.
+// no package is added without a place in the layers. The longest row that covers a folder counts.
 func mayReach() map[string][]string {
 	return map[string][]string{
 		".":                       {},

@@ -4,6 +4,6 @@
 // table to its data plane, which makes the running pools and listeners equal to it. What cannot be had is reported as a
 // problem with its reason, and the rest is served.
 //
-// It decides nothing itself: plans are package plan's, tables package route's, overflow and picking package pick's, and
-// requests are package l7's. Every goroutine that it starts has ended when Run returns.
+// It decides nothing itself: package plan makes plans, route tables, balance shares and ejections; pick selects endpoints, and
+// l7 handles requests. Every goroutine that it starts has ended when Run returns.
 package agent

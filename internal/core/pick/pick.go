@@ -1,9 +1,9 @@
 // Package pick chooses an endpoint for each request.
 //
 // A Pool is the live state of one service port on one client: its endpoints, what they are doing, and the view that
-// requests follow. Pick reads the view and adds to counters; it takes no lock and makes no garbage. Tick folds the
-// counters, asks the overflow strategy and the health rules, and publishes the next view. The package knows no clock and
-// starts no goroutine: it is told the time.
+// requests follow. Pick reads the view and adds to counters; it takes no lock and makes no garbage. Tick gives
+// the counters to the control loop (package balance) and publishes the next view. The package reads no clock and starts no
+// goroutine: the time is an argument.
 package pick
 
 import (
@@ -118,7 +118,7 @@ type Options struct {
 	Random   func() uint64
 	Strategy overflow.Strategy // of this pool alone; nil: everything goes to the home group
 	Config   Config
-	Rotate   uint64 // any number that differs between clients: which of several equally dear zones comes first
+	Rotate   uint64 // any number that differs between clients: which of several zones of equal cost comes first
 	Parallel int    // how many requests are under way at the same instant, usually the number of processors; 0: 4
 	_        struct{}
 }

@@ -1,4 +1,4 @@
-// Package route says what a client may use: for each service port the endpoints that its requests may reach, in groups
+// Package route decides what a client may use: for each service port the endpoints that its requests may reach, in groups
 // that are used in order, the settings that hold for them, and why.
 //
 // Compile turns a snapshot, its plans or the hints that it carries, and policies into a Table for one client: a node with
