@@ -11,14 +11,14 @@ import (
 type Config struct {
 	SlowStart *SlowStart // nil: a new endpoint counts as slow for some seconds
 	Threshold float64    // fraction of healthy endpoints below which a group's share shrinks in proportion; 0: never
-	Panic     *float64   // fraction of healthy endpoints below which a group's health is not believed; nil: the rules of Health
+	Panic     *float64   // fraction of healthy endpoints below which ejected endpoints are used as well; nil: the rules of Health
 	Health    health.Config
 }
 
-// percent makes fractions of what policies say.
+// percent converts the percentages of policies to fractions.
 const percent = 0.01
 
-// ConfigFor gives what settings with all their defaults ask of the loop.
+// ConfigFor gives the loop's part of settings, in which the defaults must be filled in, as policy.Set.Resolve does.
 func ConfigFor(s *policy.Settings) Config {
 	var c Config
 	if slow := s.SlowStart; slow != nil {

@@ -14,9 +14,9 @@ import (
 type Decision struct {
 	overflow.Decision // Routes have the groups' shares; their indexes are those of Groups and Endpoints
 
-	Groups    []Group       // in the order of use, the local group first
+	Groups    []Group       // in the order of use, home first
 	Endpoints []Endpoint    // as they were applied
-	Allowed   int           // how many endpoints may sit out at once
+	Allowed   int           // how many endpoints may be ejected at once
 	Horizon   time.Duration // the age, beyond Group.ExtraRTT, from which an unanswered request is overdue: two times the longest latency that counts
 	// Active: steps are needed although nothing may be counted. A data plane may stop otherwise, and go on with the next
 	// request.
@@ -28,21 +28,21 @@ type Group struct {
 	route.Group
 	overflow.GroupStatus
 
-	Home     bool          // the local group: the first
-	Zone     topology.Zone // of the local group: the client's
-	Usable   int           // endpoints that are ready and neither sit out nor are drained
+	Home     bool          // the first group
+	Zone     topology.Zone // of home: the client's
+	Usable   int           // endpoints that are ready and neither ejected nor drained
 	Drained  bool
-	Panics   bool          // endpoints that sit out are to be used like all others, as too few are left; see Config.Panic
+	Panics   bool          // ejected endpoints are to be used like all others, as too few are left; see Config.Panic
 	Failing  bool          // a retry had better go to another group
 	RTT      time.Duration // of connecting; 0: not known
 	Limit    time.Duration // the longest latency that counts
-	ExtraRTT time.Duration // how much longer connecting takes than in the local group; 0 where one of both is not known
+	ExtraRTT time.Duration // how much longer connecting takes than at home; 0 while one of the two is not known
 
 	id         int     // see overflow.Group
 	ok, failed float64 // decayed numbers of answers
 }
 
-// Endpoint is an endpoint and how it stands.
+// Endpoint is an endpoint and its state in outlier detection.
 type Endpoint struct {
 	health.Record // Out, Until when, and the Ejections so far
 
@@ -70,7 +70,7 @@ type Endpoint struct {
 //	                       ▲                   ▲──────canceled───────┘ └──failure──► Out
 type Standing uint8
 
-// The standings. An endpoint that is not Serving sits out.
+// The standings. An endpoint that is not Serving is ejected.
 const (
 	Unknown Standing = iota // in counters alone: the data plane does not detect outliers
 	Serving
@@ -82,7 +82,7 @@ const (
 // Status is a Decision that shares nothing with the loop, for people and metrics.
 type Status = Decision
 
-// Status tells how the loop stands.
+// Status returns a copy of the loop's state.
 func (l *Loop) Status() Status {
 	s := l.decision
 	s.Groups, s.Endpoints = slices.Clone(s.Groups), slices.Clone(s.Endpoints)
@@ -93,10 +93,10 @@ func (l *Loop) Status() Status {
 // Brief is the part of a Status that shows whether something happened. It is cheap enough to be read after every step.
 type Brief struct {
 	State     overflow.State
-	Ejections int64 // pauses ever of the endpoints that are there: falls when one of them is removed
+	Ejections int64 // pauses ever of the endpoints that are there: it falls when one of them is removed
 }
 
-// Brief tells the little that changes seldom. It allocates nothing.
+// Brief returns what changes seldom. It allocates nothing.
 func (l *Loop) Brief() Brief {
 	b := Brief{State: l.decision.State}
 	for i := range l.decision.Endpoints {

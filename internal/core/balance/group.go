@@ -10,7 +10,7 @@ import (
 const (
 	deliveredTau   = 1.0 // seconds of memory, as the reference has for rates of some requests per second and more
 	deliveredPrior = 2.0 // good answers that are taken to have been seen
-	heardOf        = 0.5 // decayed good answers that show that a group was there lately: one 0.7 s ago
+	recentlyGood   = 0.5 // decayed good answers from which a group counts as answering: one 0.7 s ago
 	// deliveredLow: below it a retry goes to another zone, as every fifth attempt here would fail again.
 	deliveredLow = 0.8
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/overflow"
 )
 
-// level is the local group, or all groups of a tier: what Envoy calls a priority.
+// level is home, or all groups of a tier: what Envoy calls a priority.
 type level struct {
 	from, to      int // its groups: [from, to) of Decision.Groups
 	usable, total int // endpoints
@@ -14,15 +14,15 @@ type level struct {
 	share, room   float64
 }
 
-// usualFactor is what a level's fraction of usable endpoints is multiplied by, in percent, when no threshold says
+// defaultFactor is what a level's fraction of usable endpoints is multiplied by, in percent, when no threshold says
 // otherwise: below 71.4 % usable a level is not quite healthy. It is Envoy's.
-const usualFactor = 140
+const defaultFactor = 140
 
 // factor is the same for a threshold, a fraction: a level is healthy as long as that fraction of it is. It is rounded up to
 // whole percent, so that the threshold itself is healthy.
 func factor(threshold float64) int {
 	if threshold <= 0 {
-		return usualFactor
+		return defaultFactor
 	}
 	return int(min(math.Ceil(100/min(threshold, 1)-1e-9), largestFactor)) // 100/0.7 must not become 143.0000001
 }
@@ -31,8 +31,8 @@ func factor(threshold float64) int {
 // endpoints it still fits an int.
 const largestFactor = 1_000_000
 
-// grade finds how healthy each level is, and whose health is not believed: where all levels together are not healthy,
-// those with a smaller fraction of usable endpoints than Config.Panic. If the strategy says so, no level's is.
+// grade computes how healthy each level is, and which of them panic, that is use all their endpoints: while all together
+// are not healthy, those with a smaller fraction of usable endpoints than Config.Panic. The strategy may have all panic.
 //
 // Source: Envoy's priority load and panic threshold. An endpoint is usable if it is ready, not drained, and serves.
 func (l *Loop) grade() {
@@ -94,7 +94,7 @@ func (l *Loop) loads() bool {
 }
 
 // bound keeps the decision's shares within what the levels may have by Config.Threshold. What is too much for one goes on
-// to the next that has room, the local group last, and there to the groups by their usable endpoints.
+// to the next that has room, home last, and there to the groups by their usable endpoints.
 func (l *Loop) bound() {
 	if l.config.Threshold <= 0 || len(l.levels) < 2 || !l.loads() {
 		return

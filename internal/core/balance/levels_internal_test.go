@@ -4,7 +4,7 @@ import "testing"
 
 func TestK54FactorOfAThreshold(t *testing.T) {
 	for percent, want := range map[float64]int{
-		25: 400, 34: 295, 40: 250, 50: 200, 60: 167, 70: 143, 90: 112, 100: 100, 1: 10_000, 200: 100, 0: usualFactor, -5: usualFactor,
+		25: 400, 34: 295, 40: 250, 50: 200, 60: 167, 70: 143, 90: 112, 100: 100, 1: 10_000, 200: 100, 0: defaultFactor, -5: defaultFactor,
 	} {
 		if got := factor(percent / 100); got != want {
 			t.Errorf("%v %%: want %d, got %d", percent, want, got)

@@ -14,7 +14,7 @@ import (
 // Options configure a Loop.
 type Options struct {
 	Zone     topology.Zone     // the client's
-	Strategy overflow.Strategy // of this loop alone; nil: all requests go to the local group, or where that has no endpoint that serves, to the next
+	Strategy overflow.Strategy // of this loop alone; nil: all requests go home, or while home has no usable endpoint to the next group
 	Random   func() uint64     // for the length of pauses; nil: they do not vary
 	Rotate   uint64            // see route.Groups
 }
@@ -31,7 +31,7 @@ type Loop struct {
 	busy     time.Duration // when a request was last under way
 	lastID   int           // of groups
 	compared time.Duration // when outliers were last looked for by rates
-	out      int           // endpoints that sit out
+	out      int           // ejected endpoints
 	warming  bool          // an endpoint starts slowly
 	draining bool          // at the last step
 
@@ -78,14 +78,14 @@ func New(o Options, c Config) *Loop {
 func (l *Loop) Configure(c Config) {
 	l.config, l.rules = c, c.Health.WithDefaults()
 	if l.rules.Outliers == nil {
-		for i := range l.decision.Endpoints { // counts for a policy that is gone do not count for the next
+		for i := range l.decision.Endpoints { // failures counted for the policy before do not count for this one
 			l.decision.Endpoints[i].interval = health.Tally{}
 		}
 	}
 	l.limit()
 }
 
-// limit finds how many endpoints may sit out.
+// limit computes how many endpoints may be ejected at once.
 func (l *Loop) limit() {
 	ready := 0
 	for i := range l.decision.Groups {
@@ -139,7 +139,7 @@ func (e *Endpoint) change(to route.Endpoint, now time.Duration) {
 	switch {
 	case e.Unready && !to.Unready:
 		e.joined = now
-	case to.Unready && !e.Unready: // it does not take the place of another one that has to sit out
+	case to.Unready && !e.Unready: // the number of ejected endpoints is bounded, and this one gets no requests anyway
 		e.Standing, e.row = Serving, 0
 		e.reconcile(now)
 	}

@@ -40,7 +40,7 @@ func (e *Endpoint) read(now time.Duration, c *EndpointCounters) {
 	}
 }
 
-// fails tells by whose rules, if any, a serving endpoint is to sit out. A data plane that detects outliers has counted
+// fails tells by which rules, if any, a serving endpoint is to be ejected. A data plane that detects outliers has counted
 // failures in a row itself.
 func (l *Loop) fails(e *Endpoint, c *EndpointCounters, all health.Tally) health.Cause {
 	if c.Standing == Unknown {
@@ -79,7 +79,7 @@ func (l *Loop) compare(now time.Duration) {
 	}
 }
 
-// eject makes a serving endpoint sit out by these rules, if any, and if the others can do without it.
+// eject ejects a serving endpoint by these rules, if any, unless as many are ejected already as may be.
 func (l *Loop) eject(e *Endpoint, now time.Duration, by health.Cause) {
 	if by != health.NotOut && e.Standing == Serving && l.out < l.decision.Allowed {
 		e.Standing, e.outAt, e.Cause = Out, now, by
@@ -99,7 +99,7 @@ func (l *Loop) reconcile(e *Endpoint, now time.Duration) {
 			e.Standing = Due
 		}
 	case Due:
-		// No request came by to try it, so it is not needed; it must not sit out in place of another one.
+		// No request has tried it, so it is not needed; it must not count among the ejected ones, whose number is bounded.
 		if now >= e.Until+l.rules.MaxPause {
 			l.restore(e)
 		}
@@ -112,11 +112,11 @@ func (l *Loop) reconcile(e *Endpoint, now time.Duration) {
 func (e *Endpoint) reconcile(now time.Duration) {
 	if e.Standing == Serving && e.Out {
 		e.Return(now)
-		e.joined = now // a process that has just come back is as cold as a new one
+		e.joined = now // a process that has just returned has cold caches, as a new one has
 	}
 }
 
-// restore brings an endpoint back that sits out, without a trial.
+// restore ends an ejection without a trial.
 func (l *Loop) restore(e *Endpoint) {
 	if e.Standing != Serving {
 		l.out--
@@ -124,9 +124,9 @@ func (l *Loop) restore(e *Endpoint) {
 	e.Standing, e.Restored, e.row = Serving, true, 0
 }
 
-// spare calls endpoints back where too many sit out. Of all endpoints no more than the rules allow may. Of a group the same
-// holds, unless another group is known to do well: then the group may go as a whole, as a lost zone should. If no other
-// group does better, what its endpoints suffer from is not their own, and leaving them only moves it on to the next.
+// spare ends ejections where there are too many. The rules bound their number among all endpoints. The same bound holds for
+// each group unless another group answers well: then the whole group may be ejected, as a lost zone should be. If no other
+// group does better, the cause is not in these endpoints, and ejecting them only moves the failures to the next group.
 func (l *Loop) spare(now time.Duration) {
 	if l.out == 0 {
 		return
@@ -149,7 +149,7 @@ func (l *Loop) spare(now time.Duration) {
 // wellBeyond tells whether a group other than this one has answered lately, and well.
 func (l *Loop) wellBeyond(group int) bool {
 	for i := range l.decision.Groups {
-		if g := &l.decision.Groups[i]; i != group && g.ok >= heardOf && !g.fails() {
+		if g := &l.decision.Groups[i]; i != group && g.ok >= recentlyGood && !g.fails() {
 			return true
 		}
 	}
@@ -158,7 +158,7 @@ func (l *Loop) wellBeyond(group int) bool {
 
 const anyGroup = -1
 
-// recall brings back the endpoint of a group that would come back first; false if none sits out.
+// recall ends that ejection in a group which would end first; false if there is none.
 func (l *Loop) recall(group int, now time.Duration) bool {
 	var first *Endpoint
 	for i := range l.decision.Endpoints {

@@ -13,7 +13,7 @@ const (
 	slowStart = 10 * time.Second
 	// newSlowdown is the prior of a new endpoint: it gets about 1/2.5 of the others' requests.
 	newSlowdown = 2.5
-	// slowdownPrior is how many samples at the usual slowdown an endpoint is taken to have had; with slowdownTau it lets an
+	// slowdownPrior is how many samples at the prior slowdown an endpoint is taken to have had; with slowdownTau it lets an
 	// endpoint that is avoided be tried again within seconds.
 	slowdownPrior = 2.0
 	slowdownTau   = 2.0 // seconds
@@ -31,7 +31,7 @@ func (l *Loop) observe(now time.Duration, in *Counters) (all health.Tally) {
 	endpoints := l.decision.Endpoints
 	l.counters.Endpoints = slices.Grow(l.counters.Endpoints[:0], len(endpoints))[:len(endpoints)]
 	l.suspects, l.out = l.suspects[:0], 0
-	usual, few := l.reference.usual(), float64(l.rules.Failures)
+	base, few := l.reference.prior(), float64(l.rules.Failures)
 	for i := range endpoints {
 		e, c := &endpoints[i], &in.Endpoints[i]
 		e.InFlight = c.InFlight
@@ -42,9 +42,9 @@ func (l *Loop) observe(now time.Duration, in *Counters) (all health.Tally) {
 			l.counters.Endpoints[i].Latency += time.Duration(c.LateOK * int64(l.decision.Groups[e.Group].Limit))
 		}
 		e.recent.add(c, &l.reference, l.decay.slowdown)
-		prior := usual
+		prior := base
 		if now-e.joined < slowStart && l.config.SlowStart == nil {
-			prior = newSlowdown * usual
+			prior = newSlowdown * base
 		}
 		e.Slowdown = e.recent.mean(prior)
 		e.read(now, c)
@@ -109,10 +109,10 @@ func (r *reference) slowdowns(latency time.Duration, n int64) float64 {
 	return min(latency.Seconds()/seconds, float64(n)*r.cap)
 }
 
-// usual is the slowdown of an endpoint of which nothing is known: that of all where it is faster than the baseline, else 1.
+// prior is the slowdown of an endpoint without samples: that of all where it is faster than the baseline, else 1.
 // Where requests take a third of the baseline, which is never below a millisecond, an endpoint at slowdown 1 would be the
 // slowest of all and, with few requests at once, be left out for good.
-func (r *reference) usual() float64 {
+func (r *reference) prior() float64 {
 	if r.baseline == 0 || r.samples < slowdownPrior {
 		return 1
 	}

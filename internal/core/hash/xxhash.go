@@ -67,5 +67,5 @@ func stripes(data []byte, seed uint64) (h uint64, rest []byte) {
 // mixed is one lane after a word.
 func mixed(lane, word uint64) uint64 { return bits.RotateLeft64(lane+word*prime2, 31) * prime1 }
 
-// bytesOf shows a text as bytes, which nobody here writes to or keeps.
+// bytesOf shows a text as bytes, which must not be written to or kept.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

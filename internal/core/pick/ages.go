@@ -104,7 +104,7 @@ func leave(slot *atomic.Uint64, tag uint32) arrival {
 // ageLimits says from when on a request counts as waiting, and until when.
 type ageLimits struct {
 	now      time.Duration
-	lead     time.Duration // of every age: how much longer connecting takes than in the local group
+	lead     time.Duration // of every age: how much longer connecting takes than at home
 	baseline time.Duration // 0: not known
 	limit    float64       // the largest age of one request, in baselines
 	horizon  time.Duration // older ones are overdue

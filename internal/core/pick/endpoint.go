@@ -13,7 +13,7 @@ import (
 // the endpoint was removed does no harm.
 //
 // The first 64 bytes are one cache line: what a request writes. A choice between two endpoints reads two such lines.
-// They are not sharded: whoever chooses by load needs the exact number in flight, so that word is shared in any case,
+// They are not sharded: a choice by load needs the exact number in flight, so that word is shared in any case,
 // and the other words of its line cost little more once the line is here.
 type endpoint struct {
 	flow     atomic.Uint64 // requests started (upper half) and in flight (lower half)
@@ -23,7 +23,7 @@ type endpoint struct {
 	weight   atomic.Uint32 // recent slowdown in 1/256, written by the loop
 	standing atomic.Uint32 // see the standings
 	streaks  atomic.Uint64 // failures in a row, by kind; see lengthen
-	outAt    atomic.Int64  // when it last began to sit out
+	outAt    atomic.Int64  // when it was last ejected
 	detector *detector
 
 	// target's Addr, Zone, Cluster and Cost never change, and requests may read them. The rest belongs to the loop, which
@@ -31,7 +31,7 @@ type endpoint struct {
 	target Target
 	id     uint32
 	ramp   atomic.Uint32 // how much of its weight counts while it starts slowly, in 1/65536; 0: all. Written by the loop
-	cause  atomic.Uint32 // health.Cause of the last time that it began to sit out
+	cause  atomic.Uint32 // health.Cause of the last ejection
 
 	// Of ticks alone.
 	shown   uint32 // its standing in the last view
@@ -63,7 +63,7 @@ const (
 // change takes over what may change of an endpoint while it stays the same.
 func (e *endpoint) change(to *Target) {
 	own := &e.target
-	if to.Unready && !own.Unready { // it does not take the place of another one that has to sit out
+	if to.Unready && !own.Unready { // the number of ejected endpoints is bounded, and this one gets no requests anyway
 		e.restore()
 	}
 	// One by one: requests read the others.

@@ -32,7 +32,7 @@ type weightedKey struct {
 
 // weightedKeys gives the parts of the targets, by key, so that the order of targets changes nothing. If some targets have a
 // part's weight (Target.AffinityWeight), each part has its share of the table, whichever of its endpoints serve: a key stays where it
-// is while an endpoint sits out. Endpoints without a weight are not in the table then.
+// is while an endpoint is ejected. Endpoints without a weight are not in the table then.
 //
 // Source: Envoy's locality weights with consistent hashing. Envoy goes through the endpoints by locality for a ring, gRPC
 // through all of them by key; so do we, for rings and tables.

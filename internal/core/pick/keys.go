@@ -18,9 +18,9 @@ type allocation struct {
 const rangesEach = 4
 
 // apportion gives each group as much as is wanted, and moves no key that need not move: a group with too much gives the excess
-// up, a group with too little takes of that. The local group keeps what lies lowest and the others what lies highest, so that
-// as a rule the local group is one range from 0, and what it gives up and gets back are the same keys. wanted[0] is the local
-// group, and they sum to 2^32.
+// up, a group with too little takes of that. Home keeps what lies lowest and the others what lies highest, so that
+// as a rule home is one range from 0, and what it gives up and gets back are the same keys. wanted[0] is
+// home, and they sum to 2^32.
 func apportion(old []keyRange, wanted []allocation) []keyRange {
 	kept, lack := keep(old, wanted)
 	l := layout{wanted: wanted, lack: lack}

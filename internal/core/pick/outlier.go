@@ -9,14 +9,14 @@ import (
 )
 
 // detector is the part of a pool's outlier detection that requests see: they eject an endpoint at the failure that is one
-// too many, and end trials. The loop begins and ends all other pauses and says how many endpoints may sit out.
+// too many, and end trials. The loop begins and ends all other ejections and bounds their number.
 type detector struct {
 	rules   atomic.Pointer[health.Config] // with defaults
-	allowed atomic.Int64                  // how many endpoints may sit out at once
-	out     atomic.Int64                  // how many do, those on trial included
+	allowed atomic.Int64                  // how many endpoints may be ejected at once
+	out     atomic.Int64                  // how many are, those on trial included
 }
 
-// admit counts one more endpoint that sits out, if that is allowed.
+// admit counts one more ejected endpoint, if that is allowed.
 func (d *detector) admit() bool {
 	for {
 		n := d.out.Load()
@@ -29,8 +29,8 @@ func (d *detector) admit() bool {
 	}
 }
 
-// eject makes a serving endpoint sit out, if the pool can do without it. Requests see it at once; how long the pause
-// lasts is for the loop to say.
+// eject ejects a serving endpoint, unless as many are ejected already as may be. Requests see it at once; the loop decides
+// how long the ejection lasts.
 func (e *endpoint) eject(now time.Duration, by health.Cause) {
 	if e.standing.Load() != serving || !e.detector.admit() {
 		return
@@ -57,7 +57,7 @@ func (e *endpoint) endTrial(now time.Duration, o Outcome) {
 	}
 }
 
-// restore brings an endpoint back that sits out, without a trial.
+// restore ends an ejection without a trial.
 func (e *endpoint) restore() {
 	for {
 		s := e.standing.Load()

@@ -9,7 +9,7 @@ import "sync/atomic"
 // swapped whole. What it proposes may have stopped serving a moment ago; the view then looks further.
 type picker interface {
 	// pick gives an endpoint of the route, which has at least one. random is uniform and new for each call; key is the
-	// request's, or random if it has none. Nil: the key's endpoint is not to be had.
+	// request's, or random if it has none. Nil: the key's endpoint is not available.
 	pick(random, key uint64) *endpoint
 }
 

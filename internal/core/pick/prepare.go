@@ -33,7 +33,7 @@ func prepare(c Config, targets []Target, make maker) *Prepared {
 		return x
 	}
 	for _, g := range route.Groups(x.targets, 0) {
-		// Endpoints that sit out are in the table, too, so that a pause moves the keys of one endpoint and builds nothing.
+		// Ejected endpoints are in the table, too, so that an ejection moves the keys of one endpoint and builds nothing.
 		var ready []Target
 		for _, i := range g.Ready {
 			ready = append(ready, x.targets[i])

@@ -120,7 +120,7 @@ func (p *Pool) draw(old *view) *view {
 	return v
 }
 
-// drawRoutes gives the decision's routes that exist and have a share; without any, and without shedding, the local group has
+// drawRoutes gives the decision's routes that exist and have a share; without any, and without shedding, home has
 // all.
 func (p *Pool) drawRoutes(old *view) []groupView {
 	routes := make([]groupView, 0, len(p.groups)+1)
@@ -193,7 +193,7 @@ func (p *Pool) drawGroup(old *view, at int, subset []int) groupView {
 }
 
 // pickerOf gives a group its picker. That of a hashing algorithm is made again only when other endpoints are to be found, and
-// not because one of them sits out.
+// not because one of them is ejected.
 func (p *Pool) pickerOf(at int, r, before *groupView, present []*endpoint) picker {
 	c, g := &p.prepared.config, r.group
 	switch {
@@ -203,7 +203,7 @@ func (p *Pool) pickerOf(at int, r, before *groupView, present []*endpoint) picke
 		return p.hashed(at, r.subset)
 	case len(r.serving) == 0:
 		return nil
-	case r.panics: // nothing that is known of the endpoints is to be believed
+	case r.panics: // ejections are ignored
 		return newPlain(&Config{Algorithm: Random}, r.serving, g.counter)
 	case p.decision.Groups[at].Parted: // a part loses its share with its endpoints: the picker has to know all of them
 		return newAffinity(c, present, g.counter)
@@ -215,7 +215,7 @@ func (p *Pool) pickerOf(at int, r, before *groupView, present []*endpoint) picke
 // divide lays out the keys by the routes' shares.
 func (p *Pool) divide(old []keyRange, routes []groupView) []keyRange {
 	wanted := make([]allocation, max(1, len(p.groups)), len(p.groups)+2)
-	wanted[0].group = new(group) // the local group of an empty pool
+	wanted[0].group = new(group) // home of an empty pool
 	for i, g := range p.groups {
 		wanted[i].group = g
 	}

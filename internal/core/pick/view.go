@@ -8,7 +8,7 @@ type view struct {
 	routes []groupView // those of groups that are in use, with their shares of the interval [0, 2^32)
 	keys   []keyRange  // of the same interval, for requests with a key; with the same shares
 	shed   bool        // positions beyond the last route are to be rejected
-	strict bool        // endpoints that sit out are not used, not even if all do
+	strict bool        // ejected endpoints are not used, not even if all are ejected
 	hashes bool        // pickers are over all endpoints that are ready and not drained, and tell which of them owns a key
 	// sampled takes positions at random: with many requests chance is fair enough, and the sequence, which makes few
 	// requests keep to the shares exactly, would be one word that all processors write.
@@ -25,8 +25,8 @@ type groupView struct {
 	picker  picker      // over serving, if it does not hash; nil if there is no endpoint
 	serving []*endpoint // those that served when the view was made; in a panic all
 	due     []*endpoint // those that wait for a trial
-	ready   []*endpoint // those and the ones that sit out, or are drained
-	panics  bool        // endpoints that sit out are used like all others
+	ready   []*endpoint // those, and the ones that are ejected or drained
+	panics  bool        // ejected endpoints are used like all others
 	failing bool        // a retry is better off elsewhere
 }
 
@@ -155,7 +155,7 @@ func (v *view) first(q *query, leave *group) (choice, bool) {
 	return choice{}, false
 }
 
-// anyReady is for a service of which no endpoint serves: then sitting out helps none, and any that is ready will do.
+// anyReady is for a service of which all endpoints are ejected or drained: any ready endpoint is better than an error.
 func (v *view) anyReady(r *groupView, q *query) (choice, bool) {
 	for i := 0; len(r.ready) == 0; i++ {
 		if i == len(v.groups) {

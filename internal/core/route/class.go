@@ -37,7 +37,7 @@ func (c *Compiler) classes(u *unit, port topology.Port) []class {
 		return []class{base}
 	}
 	isByClient := c.in.Policies.TellsApart(to)
-	if !isByClient && len(measures(base.settings)) == 0 {
+	if !isByClient && len(nearnessKeys(base.settings)) == 0 {
 		return []class{base}
 	}
 	u.hasClasses = true
@@ -49,7 +49,7 @@ func (c *Compiler) classes(u *unit, port topology.Port) []class {
 				settings = c.resolve(k.Client, to)
 			}
 		}
-		id = withLabels(id, measures(settings), k.Pod)
+		id = withLabels(id, nearnessKeys(settings), k.Pod)
 		if id == "" {
 			continue
 		}
@@ -77,8 +77,8 @@ func (c *Compiler) resolve(client policy.Client, to policy.Destination) *policy.
 	return &settings
 }
 
-// measures lists the labels that endpoints are near by, but for the zone itself.
-func measures(s *policy.Settings) []string {
+// nearnessKeys lists the labels that decide which endpoints are near, except the zone's own.
+func nearnessKeys(s *policy.Settings) []string {
 	var keys []string
 	if key := s.Locality.ZoneKey; key != nil && *key != labelZone {
 		keys = append(keys, *key)

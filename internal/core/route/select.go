@@ -143,7 +143,7 @@ func (s *selector) isNear(e *topology.Endpoint) bool {
 }
 
 // isCandidate tells whether an endpoint can be used at all: one that is ready, or that the consumer rules give although it
-// terminates. Those that are not ready only count where a share of healthy endpoints is set that something depends on.
+// terminates. An endpoint that is not ready counts only where a policy sets failoverThreshold or panicThreshold.
 func (s *selector) isCandidate(i int) bool {
 	if s.chosen[i] || s.isLocal() {
 		return s.chosen[i]

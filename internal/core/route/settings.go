@@ -69,7 +69,7 @@ func overflowOf(own topology.OverflowSettings, s *policy.Settings, strategy stri
 }
 
 // Rotate is a number that differs between clients of different nodes, so that they do not all spill to the same one of
-// equally dear zones.
+// several zones of equal cost.
 func Rotate(c policy.Client) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(cmp.Or(c.Node, string(c.Zone))))

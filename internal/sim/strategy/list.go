@@ -99,7 +99,7 @@ func atRandom() pick.Config {
 // PowerOfTwo plays; and endpoints that fail are ejected by Linkerd's breaker. A published measurement is replayed in the tests.
 //
 // Source: Buoyant's HAZL reference, and Linkerd's circuit-breaking reference for the defaults of its breaker, which is
-// off unless a service asks for it: here all do. When all that are active sit out the pool goes on to other endpoints
+// off unless a service asks for it: here all do. When all that are active are ejected the pool goes on to other endpoints
 // at once, where the product would add them one by one.
 func hazl(c overflow.Config) Strategy {
 	return Strategy{
