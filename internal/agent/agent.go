@@ -17,7 +17,7 @@ import (
 	"github.com/weir-lb/weir/internal/latest"
 )
 
-// Deps are what an agent is given by its surroundings.
+// Deps are an agent's dependencies.
 type Deps struct {
 	Logger     *slog.Logger          // nil: none
 	Registerer prometheus.Registerer // nil: metrics are counted and not shown

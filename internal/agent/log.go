@@ -20,7 +20,7 @@ type logged struct {
 }
 
 // tell writes to the log what the last tick of a pool changed: its state, and ejected endpoints. Both are
-// rare, however many requests there are: the law dwells in a state, and the pauses of an endpoint grow.
+// rare, however many requests there are: a state lasts, and the ejections of an endpoint grow longer.
 func (p *l7Plane) tell(pool *pool) {
 	brief, before := pool.Brief(), pool.logged.brief
 	if brief == before {

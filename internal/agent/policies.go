@@ -10,7 +10,7 @@ import (
 	"github.com/weir-lb/weir/internal/explain"
 )
 
-// PolicyStatus is a policy document's word on one destination. Its JSON names are promised (docs/json.md).
+// PolicyStatus is what a policy document sets for one destination. Its JSON names are promised (docs/json.md).
 type PolicyStatus struct {
 	Policy  string   `json:"policy"`           // kind namespace/name, and which destination of the document
 	Source  string   `json:"source,omitempty"` // file:line; empty: from the API server

@@ -2,7 +2,7 @@ package sim
 
 import "math/rand/v2"
 
-// actor names who draws random numbers, so that the draws of one do not depend on what others do.
+// actor names a user of random numbers, so that the draws of one do not depend on the others.
 type actor uint64
 
 const (

@@ -188,7 +188,7 @@ func (l *lease) release(ctx context.Context) {
 	next := l.next(now)
 	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds = new(""), new(int32(1))
 	if err := l.write(ctx, next, now); err != nil {
-		l.logger.Warn("lease is not given back, it ends by itself", "error", err)
+		l.logger.Warn("lease is not released, it expires by itself", "error", err)
 	}
 }
 
