@@ -24,7 +24,7 @@ import (
 func TestTheGuideInstallsByHelm(t *testing.T) {
 	t.Parallel()
 	g := openGuide(t)
-	g.follow("install.md", "What you need", "With Helm", "Is it there?")
+	g.follow("install.md", "What you need", "With Helm", "Verify")
 	g.wantHints(0)
 	g.follow("install.md", "Hints on one service")
 	g.wantHints(6)
@@ -32,9 +32,9 @@ func TestTheGuideInstallsByHelm(t *testing.T) {
 	g.follow("policy.md", "In a cluster")
 	g.follow("install.md", "Metrics")
 	g.checkMetrics()
-	g.follow("install.md", "And back")
+	g.follow("install.md", "Undo")
 	g.wantHints(0)
-	g.follow("install.md", "All services", "Is it there?")
+	g.follow("install.md", "All services", "Verify")
 	g.wantHints(6)
 	g.follow("install.md", "By Helm", "What is left")
 	g.wantHints(0)
@@ -44,7 +44,7 @@ func TestTheGuideInstallsByHelm(t *testing.T) {
 func TestTheGuideInstallsByKubectl(t *testing.T) {
 	t.Parallel()
 	g := openGuide(t)
-	g.follow("install.md", "With kubectl", "Is it there?", "Hints on one service")
+	g.follow("install.md", "With kubectl", "Verify", "Hints on one service")
 	g.wantHints(6)
 	g.follow("install.md", "By kubectl", "What is left")
 	g.wantHints(0)
@@ -56,7 +56,7 @@ func TestTheOtherPagesCommandsRun(t *testing.T) {
 	g := openGuide(t)
 	g.worker("worker-1", "zone-a")
 	g.c.Deploy(kube.AppOptions{Namespace: "shop", Name: "cart", Pods: map[string]int{"zone-a": 1, "zone-b": 2}}).AwaitSlices()
-	g.follow("install.md", "With kubectl", "Is it there?")
+	g.follow("install.md", "With kubectl", "Verify")
 	g.follow("controller.md", "The controller", "Which services it writes hints for")
 	g.wantHints(6)
 	g.follow("explain.md", "Explain", "All services", "Before anything is written", "Which cluster and user", "From manifests")
@@ -75,7 +75,7 @@ func TestTheOtherPagesCommandsRun(t *testing.T) {
 	g.follow("webhook.md", "Without it")
 	g.app.Scale("zone-a", 4) // has the built-in controller write the slice
 	g.wantHints(7)
-	g.follow("controller.md", "Taking everything back")
+	g.follow("controller.md", "Removing what it wrote")
 	g.wantHints(0)
 	g.follow("install.md", "What is left")
 }
