@@ -2,7 +2,7 @@ package plan
 
 import "github.com/weir-lb/weir/internal/core/topology"
 
-// Observe tells what the hints that a family's endpoints carry come to, whoever wrote them. It decides nothing: the mode
+// Observe tells what the hints that a family's endpoints carry come to, by whichever writer. It decides nothing: the mode
 // of the service plays no part.
 //
 // Shape: as Compute's; but for Endpoints, which keep the hints they have, and for Hinted, which tells whether consumers

@@ -78,7 +78,7 @@ func (s *Service) Families() []Family {
 }
 
 // ZoneDemand is how much of a service's traffic starts in a zone, as a fraction of the whole. The shares of a service
-// need not sum to 1: whoever uses them scales them.
+// need not sum to 1: callers scale them.
 type ZoneDemand struct {
 	Zone  Zone
 	Share float64
