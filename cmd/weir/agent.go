@@ -195,16 +195,16 @@ func (f *agentFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	offer := f.offer(&config)
+	filter := f.filter(&config)
 	if f.dryRun {
 		for _, p := range result.Problems {
 			c.PrintErrln("warning: " + p.String())
 		}
-		offered := offer.of(&result.Snapshot)
-		return f.preview(c.OutOrStdout(), config, &offered, result.Policies)
+		selected := filter.apply(&result.Snapshot)
+		return f.preview(c.OutOrStdout(), config, &selected, result.Policies)
 	}
 	f.logStart(c, logger)
-	feed := newFeed(reading{source, read, offer}, result, logger)
+	feed := newFeed(reading{source, read, filter}, result, logger)
 	registry := ops.NewRegistry(ops.ReadBuild())
 	if err := registry.Register(feed.errors); err != nil {
 		return err

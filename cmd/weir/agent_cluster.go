@@ -50,8 +50,8 @@ func (f *agentFlags) runCluster(c *cobra.Command, config agent.Config, logger *s
 		if err != nil {
 			return err
 		}
-		offered := f.offer(&config).of(&s.Snapshot)
-		return f.previewCluster(c, config, &offered, set)
+		selected := f.filter(&config).apply(&s.Snapshot)
+		return f.previewCluster(c, config, &selected, set)
 	}
 	f.logStart(c, logger)
 	logger.Info("following the cluster", "server", cluster.server, "hints", config.Hints, "nodes", f.nodes, "pods", f.pods, "policies", f.policies, "serve", f.serves)
@@ -103,7 +103,7 @@ func logClients(logger *slog.Logger) {
 	ctrllog.SetLogger(logr.FromSlogHandler(logger.Handler()))
 }
 
-// serveCluster waits for the cluster's first state, then serves what is offered of it and of those after it.
+// serveCluster waits for the cluster's first state, then serves the selected services of it and of those after it.
 func (f *agentFlags) serveCluster(ctx context.Context, cluster *following, s served) error {
 	feed := cluster.feed
 	select {
@@ -112,12 +112,12 @@ func (f *agentFlags) serveCluster(ctx context.Context, cluster *following, s ser
 		return nil
 	}
 	s.policies = awaitPolicies(ctx, cluster.policies)
-	o := f.offer(&s.config)
+	filter := f.filter(&s.config)
 	state, changed := feed.States().Load()
 	s.logger.Info("cluster read", "nodes", len(state.Snapshot.Nodes), "services", len(state.Snapshot.Services))
-	s.snapshots = latest.New(o.of(&state.Snapshot))
+	s.snapshots = latest.New(filter.apply(&state.Snapshot))
 	s.follow = []ops.Part{{Name: "states", Run: func(ctx context.Context) error {
-		passOn(ctx, feed.States(), changed, func(state *kubefeed.State) { offerAnew(s.snapshots, o.of(&state.Snapshot)) })
+		passOn(ctx, feed.States(), changed, func(state *kubefeed.State) { storeIfChanged(s.snapshots, filter.apply(&state.Snapshot)) })
 		return nil
 	}}}
 	err := f.serve(ctx, s)
@@ -143,9 +143,9 @@ func passOn(
 	}
 }
 
-// offerAnew stores a snapshot unless it is the one before: most changes of a cluster are of services that are not served.
+// storeIfChanged stores a snapshot unless it is the one before: most changes of a cluster are of services that are not served.
 // What a feed did not make anew is the same pointer.
-func offerAnew(snapshots *latest.Value[topology.Snapshot], now topology.Snapshot) {
+func storeIfChanged(snapshots *latest.Value[topology.Snapshot], now topology.Snapshot) {
 	before, _ := snapshots.Load()
 	if slices.Equal(before.Nodes, now.Nodes) && slices.Equal(before.Services, now.Services) {
 		return

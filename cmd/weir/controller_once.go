@@ -17,7 +17,7 @@ import (
 
 // preview prints what a controller would write to the cluster as it is.
 func (f *controllerFlags) preview(c *cobra.Command, config *rest.Config, o control.Options) error {
-	p, err := control.Look(c.Context(), config, o)
+	p, err := control.ReadPreview(c.Context(), config, o)
 	if err != nil {
 		return err
 	}

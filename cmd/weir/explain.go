@@ -125,7 +125,7 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	if f.node != "" && in.Snapshot.Node(f.node) == nil {
 		return in.unknownNode(f.node)
 	}
-	if err := f.asks(in, &options); err != nil {
+	if err := f.setClient(in, &options); err != nil {
 		return err
 	}
 	records, err := f.records(in, args)

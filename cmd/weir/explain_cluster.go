@@ -126,7 +126,7 @@ func (r *clusterReader) one(ctx context.Context, name topology.ServiceName) (*co
 				return r.unknown(ctx, name)
 			}
 			objects.Services = []*corev1.Service{svc}
-			return request{"get", "services", name.Namespace}.told(err)
+			return request{"get", "services", name.Namespace}.wrap(err)
 		},
 		func() (err error) {
 			objects.Slices, err = r.slices(ctx, name.Namespace, client.MatchingLabels{api.LabelServiceName: name.Name})
@@ -205,7 +205,7 @@ func readAll[L, T any, P interface {
 			continue
 		}
 		if err != nil {
-			return nil, q.told(err)
+			return nil, q.wrap(err)
 		}
 		page := items((*L)(list))
 		for i := range page {
@@ -221,8 +221,8 @@ func readAll[L, T any, P interface {
 // request names what the API server is asked for.
 type request struct{ verb, resource, namespace string }
 
-// told wraps an error of the API server. One about a missing permission says how to check it and what to ask for.
-func (q request) told(err error) error {
+// wrap adds the request to an error of the API server. One about a missing permission says how to check it and what to ask for.
+func (q request) wrap(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -35,8 +35,8 @@ func (f *explainFlags) showsPolicies(args []string) bool {
 
 // readPolicies reads the policies of a cluster.
 //
-// Errors: the pod that is asked about cannot be read or does not exist, or policies cannot be read and are asked about. Who
-// asks about none, and may not read them, is told that they are left out.
+// Errors: the pod that is asked about cannot be read or does not exist, or policies cannot be read although they are asked about. If
+// they are not asked about and the user may not read them, the answer says that they are left out.
 func (r *clusterReader) readPolicies(ctx context.Context) (*policyObjects, error) {
 	objects := new(policyObjects)
 	list, err := readKind(ctx, r, v1alpha1.Resource+"."+v1alpha1.Group, func(l *v1alpha1.LoadBalancingPolicyList) []v1alpha1.LoadBalancingPolicy {
@@ -120,7 +120,7 @@ func (r *clusterReader) clientPod(ctx context.Context, o *policyObjects) error {
 	case apierrors.IsNotFound(err):
 		return r.unknownPod(ctx, name)
 	case err != nil:
-		return request{"get", "pods", name.Namespace}.told(err)
+		return request{"get", "pods", name.Namespace}.wrap(err)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		return fmt.Errorf("pod %s is finished (%s): it sends no requests", name, pod.Status.Phase)
 	}
@@ -133,7 +133,7 @@ func (r *clusterReader) clientPod(ctx context.Context, o *policyObjects) error {
 	}
 	namespace := new(corev1.Namespace)
 	if err := r.policies.Get(ctx, client.ObjectKey{Name: name.Namespace}, namespace); err != nil {
-		return request{"get", "namespaces", name.Namespace}.told(err)
+		return request{"get", "namespaces", name.Namespace}.wrap(err)
 	}
 	o.Namespaces = []*corev1.Namespace{namespace}
 	return nil
@@ -162,8 +162,8 @@ func readKind[L, T any, P interface {
 	return readAll[L, T, P](ctx, r, query{from: r.policies, request: request{"list", resource, ""}}, items)
 }
 
-// know takes in the policies that were read.
-func (s *inputs) know(o *policyObjects, nodes []*corev1.Node, args []string) error {
+// addPolicies adds the policies that were read.
+func (s *inputs) addPolicies(o *policyObjects, nodes []*corev1.Node, args []string) error {
 	for _, problem := range o.leftOut {
 		s.leftOut = append(s.leftOut, "left out of the answer: "+problem)
 	}
@@ -226,5 +226,5 @@ func clientName(text, namespace string) (topology.ServiceName, error) {
 	return name, nil
 }
 
-// errNoPolicies says that a pod's requests are like everybody's.
+// errNoPolicies says that the requests of a pod are treated like those of all other clients.
 var errNoPolicies = errors.New("--client: no policies are known, so that all clients are alike")

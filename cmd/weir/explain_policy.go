@@ -12,12 +12,12 @@ import (
 	"github.com/weir-lb/weir/internal/explain"
 )
 
-// asks fills in whose requests the policies are asked about.
-func (f *explainFlags) asks(s *inputs, o *explain.Options) error {
+// setClient fills in the client for which policies are resolved.
+func (f *explainFlags) setClient(s *inputs, o *explain.Options) error {
 	o.Policies, o.ClientName = s.policies, "any client"
 	switch {
 	case f.client != "":
-		return s.asksAsPod(f.client, o)
+		return s.setPodClient(f.client, o)
 	case f.node != "":
 		node := s.Snapshot.Node(f.node)
 		o.Client = policy.Client{Node: node.Name, Zone: node.Zone}
@@ -26,8 +26,8 @@ func (f *explainFlags) asks(s *inputs, o *explain.Options) error {
 	return nil
 }
 
-// asksAsPod asks as a pod.
-func (s *inputs) asksAsPod(name string, o *explain.Options) error {
+// setPodClient makes a pod the client.
+func (s *inputs) setPodClient(name string, o *explain.Options) error {
 	if s.policies == nil {
 		return errNoPolicies
 	}

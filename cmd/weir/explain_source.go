@@ -85,7 +85,7 @@ func (f *explainFlags) liveInputs(ctx context.Context, read liveOptions, r *clus
 	}
 	s := read.inputs(objects)
 	s.namespace = r.namespace
-	return s, s.know(known, objects.Nodes, args)
+	return s, s.addPolicies(known, objects.Nodes, args)
 }
 
 // objects reads from the cluster what args ask for.

@@ -29,13 +29,13 @@ type feed struct {
 type reading struct {
 	source  manifest.Source
 	options manifest.Options
-	offer   offer
+	filter  serviceFilter
 }
 
 // newFeed makes a feed that holds the first result.
 func newFeed(r reading, first manifest.Result, logger *slog.Logger) *feed {
 	f := &feed{
-		reading: r, logger: logger, snapshots: latest.New(r.offer.of(&first.Snapshot)),
+		reading: r, logger: logger, snapshots: latest.New(r.filter.apply(&first.Snapshot)),
 		policies: latest.New(first.Policies.Keep(nil, first.Refused)),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_manifest_errors_total",
@@ -55,7 +55,7 @@ func (f *feed) run(ctx context.Context) error {
 	return manifest.Watch(ctx, f.reading.source, f.reading.options, manifest.Events{
 		Publish: func(r manifest.Result) {
 			before, _ := f.snapshots.Load()
-			now := f.reading.offer.of(&r.Snapshot)
+			now := f.reading.filter.apply(&r.Snapshot)
 			rules, _ := f.policies.Load()
 			kept := r.Policies.Keep(rules, r.Refused) // an invalid policy keeps its last valid form
 			isSame := reflect.DeepEqual(before, now)  // as when watching begins, or a comment was written

@@ -292,7 +292,7 @@ func strategyNamed(made []strategy.Strategy, name string) (strategy.Strategy, er
 			return c, nil
 		}
 	}
-	c, err := strategy.Named(strings.TrimSpace(name)) // and weir with one wish
+	c, err := strategy.Named(strings.TrimSpace(name)) // and the variants of weir
 	if err != nil {
 		return c, fmt.Errorf("--strategies: %w", err)
 	}

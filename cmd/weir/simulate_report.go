@@ -78,7 +78,7 @@ func (f *simulateFlags) playAndReport(c *cobra.Command, o simulate.Options, comp
 		page := compare(out.Results) // of its own, as -o json has no details
 		page.Assumptions = simulate.Assumptions()
 		page.AddDetails(o.Strategies, o.Scenarios, out.Results)
-		if err := writeWhole(f.html, func(w io.Writer) error { return charts.WriteReport(w, &page) }); err != nil {
+		if err := writeAtomically(f.html, func(w io.Writer) error { return charts.WriteReport(w, &page) }); err != nil {
 			return fmt.Errorf("--html: %w", err)
 		}
 	}

@@ -89,7 +89,7 @@ func (f *simulateFlags) ask(c *cobra.Command) error {
 		return err
 	}
 	if f.asks.file != "" {
-		err := writeWhole(f.asks.file, func(w io.Writer) error {
+		err := writeAtomically(f.asks.file, func(w io.Writer) error {
 			_, err := io.WriteString(w, base.String())
 			return err
 		})
@@ -209,7 +209,7 @@ func (f *whatIfFlags) questions(base *scenario.Scenario) ([]simulate.Question, e
 	case len(mistakes) > 0:
 		return nil, &usageError{errors.Join(mistakes...)}
 	case len(all) == 0:
-		return simulate.UsualQuestions(base)
+		return simulate.DefaultQuestions(base)
 	default:
 		return all, nil
 	}

@@ -92,12 +92,12 @@ func TestQuestionsThatCannotBeAskedAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheUsualQuestionsAreModesLossTrafficAndReplicas(t *testing.T) {
+func TestTheDefaultQuestionsAreModesLossTrafficAndReplicas(t *testing.T) {
 	base, err := built(t, shop, simulate.Given{Rates: rates(t, "600")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	questions, err := simulate.UsualQuestions(base)
+	questions, err := simulate.DefaultQuestions(base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,12 +118,12 @@ func TestTheUsualQuestionsAreModesLossTrafficAndReplicas(t *testing.T) {
 	}
 }
 
-func TestTheUsualQuestionsSuitTheLargestService(t *testing.T) {
+func TestTheDefaultQuestionsSuitTheLargestService(t *testing.T) {
 	base, err := built(t, "nodes a:4 b:4; service web; endpoints a:5000 b:5000", simulate.Given{Rates: rates(t, "600")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	questions, err := simulate.UsualQuestions(base)
+	questions, err := simulate.DefaultQuestions(base)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func (w *controllers) sum(metric string, labels ...string) float64 {
 
 // pending is an error when a controller that reads and plans the cluster anew would write something.
 func pending(ctx context.Context, c *kube.Cluster) error {
-	preview, err := control.Look(ctx, c.Admin, control.Options{})
+	preview, err := control.ReadPreview(ctx, c.Admin, control.Options{})
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ type Edit struct {
 	Ops     []hints.Op `json:"operations"` // of a JSON patch
 }
 
-// Look reads a cluster once, plans it and gives what would be written. It writes nothing.
-func Look(ctx context.Context, config *rest.Config, o Options) (*Preview, error) {
+// ReadPreview reads a cluster once, plans it and returns what would be written. It writes nothing.
+func ReadPreview(ctx context.Context, config *rest.Config, o Options) (*Preview, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cache, err := feed.NewCache(config, o.Feed)

@@ -5,9 +5,9 @@ import (
 	"github.com/weir-lb/weir/internal/sim/scenario"
 )
 
-// UsualQuestions are what operators ask of any service: another mode, the loss of the zone with the most endpoints, twice
+// DefaultQuestions are asked if the user asks none: another mode, the loss of the zone with the most endpoints, twice
 // the traffic of each zone, one endpoint more and one less.
-func UsualQuestions(base *scenario.Scenario) ([]Question, error) {
+func DefaultQuestions(base *scenario.Scenario) ([]Question, error) {
 	svc := base.Snapshot.Services[0]
 	var all []Question
 	for _, mode := range []topology.Mode{

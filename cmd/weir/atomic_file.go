@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// writeWhole writes a file so that it is there as a whole, or is what it was before.
-func writeWhole(path string, write func(io.Writer) error) (err error) {
+// writeAtomically replaces a file: it has all of its new content, or is what it was before.
+func writeAtomically(path string, write func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, cause(err))
@@ -21,15 +21,15 @@ func writeWhole(path string, write func(io.Writer) error) (err error) {
 			err = fmt.Errorf("write %s: %w", path, err)
 		}
 	}()
-	const everybodyReads = 0o644
-	err = errors.Join(write(file), file.Chmod(everybodyReads), file.Close())
+	const readableByAll = 0o644
+	err = errors.Join(write(file), file.Chmod(readableByAll), file.Close())
 	if err != nil {
 		return err
 	}
 	return os.Rename(file.Name(), path)
 }
 
-// canWrite tells whether writeWhole could write path now, and why not.
+// canWrite tells whether writeAtomically could write path now, and why not.
 func canWrite(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("write %s: it is a folder", path)
