@@ -155,7 +155,7 @@ func (a *App) Terminate(name string) {
 }
 
 // note remembers whether a pod is ready.
-func (a *App) note(name string, ready bool) { //nolint:revive // what is remembered.
+func (a *App) note(name string, ready bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, list := range a.pods {

@@ -51,7 +51,7 @@ func TestANewLeaderLooksAtEverythingOnceAndThenAtWhatChanges(t *testing.T) {
 		t.Error("ready before there is a state")
 	}
 	states.Store(&feed.State{Records: []*feed.Record{a, b}})
-	patience.Until(t, "the state is planned", p.isReady)
+	patience.Within(t, time.Second, "the state is planned", p.isReady)
 	term, end := context.WithCancel(t.Context())
 	q := newTestQueue(t)
 	p.lead(term, q)
@@ -59,16 +59,21 @@ func TestANewLeaderLooksAtEverythingOnceAndThenAtWhatChanges(t *testing.T) {
 		t.Errorf("at first (-want +got)\n%s", diff)
 	}
 	states.Store(&feed.State{Records: []*feed.Record{a, record("b"), record("c")}})
-	patience.Until(t, "what changed is in the queue", func() bool { return q.Len() == 2 })
+	changed := func() bool { return q.Len() == 2 }
+	patience.Within(t, time.Second, "what changed is in the queue", changed)
+	patience.Stays(t, 50*time.Millisecond, "nothing else is in the queue", changed)
 	if diff := cmp.Diff([]string{"b", "c"}, take(q)); diff != "" {
 		t.Errorf("then (-want +got)\n%s", diff)
 	}
 	p.policies.Store(policy.NewSet(policy.Set{}))
 	patience.Stays(t, 50*time.Millisecond, "policies that cap no service put none into the queue", func() bool { return q.Len() == 0 })
 	end()
-	patience.Until(t, "the queue is retired", func() bool {
+	retired := func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.queue == nil
-	})
+	}
+	patience.Within(t, time.Second, "the queue is retired", retired)
+	states.Store(&feed.State{Records: []*feed.Record{a}})
+	patience.Stays(t, 50*time.Millisecond, "a retired queue gets nothing", func() bool { return retired() && q.Len() == 0 })
 }

@@ -21,7 +21,7 @@ func TestATermThatEndsLetsTheReporterRest(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.run(ctx) }()
-		patience.Until(t, "the leader has a queue", func() bool {
+		patience.Within(t, time.Second, "the leader has a queue", func() bool {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			return p.queue != nil

@@ -35,17 +35,8 @@ func HTTPRoute(r *gatewayv1.HTTPRoute) (policy.Route, []reason.Finding) {
 	c.envelope(&r.Spec.CommonRouteSpec, r.Spec.Hostnames)
 	for i := range r.Spec.Rules[:c.atMost("spec.rules", len(r.Spec.Rules), maxRules)] {
 		in, path := &r.Spec.Rules[i], fmt.Sprintf("spec.rules[%d]", i)
-		rule := policy.RouteRule{Name: c.ruleName(path+".name", in.Name)}
-		for j := range in.Matches[:c.atMost(path+".matches", len(in.Matches), maxMatches-c.matches)] {
-			if m, ok := c.httpMatch(fmt.Sprintf("%s.matches[%d]", path, j), &in.Matches[j]); ok {
-				rule.Matches = append(rule.Matches, m)
-			}
-		}
-		refs := make([]gatewayv1.BackendRef, 0, len(in.BackendRefs))
-		for j := range in.BackendRefs {
-			refs = append(refs, in.BackendRefs[j].BackendRef)
-		}
-		rule.Backends = c.backends(path+".backendRefs", refs)
+		rule := policy.RouteRule{Name: c.ruleName(path+".name", in.Name), Matches: matches(c, path, in.Matches, c.httpMatch)}
+		rule.Backends = backends(c, path, in.BackendRefs, func(b *gatewayv1.HTTPBackendRef) *gatewayv1.BackendRef { return &b.BackendRef })
 		if len(in.Matches) == 0 {
 			rule.Matches = []policy.Match{{Path: &policy.PathMatch{Type: policy.MatchPrefix, Value: "/"}}} // the CRD's default
 		}
@@ -60,20 +51,22 @@ func GRPCRoute(r *gatewayv1.GRPCRoute) (policy.Route, []reason.Finding) {
 	c.envelope(&r.Spec.CommonRouteSpec, r.Spec.Hostnames)
 	for i := range r.Spec.Rules[:c.atMost("spec.rules", len(r.Spec.Rules), maxRules)] {
 		in, path := &r.Spec.Rules[i], fmt.Sprintf("spec.rules[%d]", i)
-		rule := policy.RouteRule{Name: c.ruleName(path+".name", in.Name)}
-		for j := range in.Matches[:c.atMost(path+".matches", len(in.Matches), maxMatches-c.matches)] {
-			if m, ok := c.grpcMatch(fmt.Sprintf("%s.matches[%d]", path, j), &in.Matches[j]); ok {
-				rule.Matches = append(rule.Matches, m)
-			}
-		}
-		refs := make([]gatewayv1.BackendRef, 0, len(in.BackendRefs))
-		for j := range in.BackendRefs {
-			refs = append(refs, in.BackendRefs[j].BackendRef)
-		}
-		rule.Backends = c.backends(path+".backendRefs", refs)
+		rule := policy.RouteRule{Name: c.ruleName(path+".name", in.Name), Matches: matches(c, path, in.Matches, c.grpcMatch)}
+		rule.Backends = backends(c, path, in.BackendRefs, func(b *gatewayv1.GRPCBackendRef) *gatewayv1.BackendRef { return &b.BackendRef })
 		c.addRule(path, rule, len(in.Matches))
 	}
 	return c.route, c.found
+}
+
+// matches reads the matches of a rule that can be followed.
+func matches[T any](c *routeReader, path string, in []T, read func(path string, match *T) (policy.Match, bool)) []policy.Match {
+	var list []policy.Match
+	for j := range in[:c.atMost(path+".matches", len(in), maxMatches-c.matches)] {
+		if m, ok := read(fmt.Sprintf("%s.matches[%d]", path, j), &in[j]); ok {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // routeReader makes one route.
@@ -171,11 +164,12 @@ func (c *routeReader) parent(path string, ref *gatewayv1.ParentReference) {
 	}
 }
 
-// backends reads those backends that are services and are sent anything.
-func (c *routeReader) backends(path string, refs []gatewayv1.BackendRef) []policy.ServicePort {
+// backends reads those backends of a rule that are services and are sent anything.
+func backends[T any](c *routeReader, rule string, in []T, refOf func(*T) *gatewayv1.BackendRef) []policy.ServicePort {
 	var services []policy.ServicePort
-	for i := range refs[:c.atMost(path, len(refs), maxBackends)] {
-		ref := &refs[i]
+	path := rule + ".backendRefs"
+	for i := range in[:c.atMost(path, len(in), maxBackends)] {
+		ref := refOf(&in[i])
 		if !isServiceRef(deref(ref.Group, ""), deref(ref.Kind, "Service")) || deref(ref.Weight, 1) == 0 {
 			continue
 		}

@@ -91,19 +91,13 @@ func policyDocument(p *v1alpha1.LoadBalancingPolicy) *document {
 	}
 }
 
-func httpRouteDocument(r *gatewayv1.HTTPRoute) *document {
-	route, problems := policies.HTTPRoute(r)
-	return &document{
-		documentKey: documentKey{kindHTTPRoute, route.Namespace, route.Name}, created: route.Created,
-		route: &route, problems: problems,
-	}
-}
+func httpRouteDocument(r *gatewayv1.HTTPRoute) *document { return routeDocument(policies.HTTPRoute(r)) }
 
-func grpcRouteDocument(r *gatewayv1.GRPCRoute) *document {
-	route, problems := policies.GRPCRoute(r)
+func grpcRouteDocument(r *gatewayv1.GRPCRoute) *document { return routeDocument(policies.GRPCRoute(r)) }
+
+func routeDocument(route policy.Route, problems []reason.Finding) *document {
 	return &document{
-		documentKey: documentKey{kindGRPCRoute, route.Namespace, route.Name}, created: route.Created,
-		route: &route, problems: problems,
+		documentKey: documentKey{kind(route.Kind), route.Namespace, route.Name}, created: route.Created, route: &route, problems: problems,
 	}
 }
 

@@ -295,7 +295,15 @@ func TestARefusedWriteIsAnErrorAndPublishesNothing(t *testing.T) {
 	}
 }
 
-func TestTheKeeperMendsTheSecretAndTriesAgainAfterErrors(t *testing.T) {
+// By when the parts react, and how long a test looks whether that lasts. A retry comes after one second, the next after two
+// more, each up to a tenth later; the rest takes a pause of one second, a key and a watch.
+const (
+	withTwoRetries = 6 * time.Second
+	seen           = 4 * time.Second
+	lasting        = 300 * time.Millisecond
+)
+
+func TestTheRotatorMendsTheSecretAndTriesAgainAfterErrors(t *testing.T) {
 	s := newFixture(t, Options{})
 	var refusals atomic.Int32
 	s.client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -303,10 +311,11 @@ func TestTheKeeperMendsTheSecretAndTriesAgainAfterErrors(t *testing.T) {
 	})
 	run(t, s.follower.run)
 	run(t, s.rotator.run)
-	patience.Until(t, "a certificate is served and trusted", func() bool { return s.trusts(s.bundle()) == nil })
-	if n := refusals.Load(); n != 3 {
-		t.Errorf("want two refusals and a third try, got %d", n)
-	}
+	trusted := func() bool { return s.trusts(s.bundle()) == nil }
+	patience.Within(t, withTwoRetries, "a certificate is served and trusted", trusted)
+	patience.Stays(t, lasting, "the certificate is trusted, and the Secret is not made again", func() bool {
+		return trusted() && refusals.Load() == 3
+	})
 	first, _ := s.follower.certificate(nil)
 	if err := s.client.CoreV1().Secrets(DefaultNamespace).Delete(t.Context(), DefaultSecret, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -314,9 +323,14 @@ func TestTheKeeperMendsTheSecretAndTriesAgainAfterErrors(t *testing.T) {
 	if c, err := s.follower.certificate(nil); err != nil || c == nil {
 		t.Errorf("want the last certificate served without a Secret, got %v", err)
 	}
-	patience.Until(t, "another certificate is served and trusted", func() bool {
+	patience.Within(t, seen, "another certificate is served and trusted", func() bool {
 		c, _ := s.follower.certificate(nil)
-		return c != first && s.trusts(s.bundle()) == nil
+		return c != first && trusted()
+	})
+	second, _ := s.follower.certificate(nil)
+	patience.Stays(t, lasting, "the mended certificate is served", func() bool {
+		c, _ := s.follower.certificate(nil)
+		return c == second && trusted()
 	})
 }
 
@@ -356,7 +370,7 @@ func TestTheServerIsReadyWhileItListensWithAValidCertificate(t *testing.T) {
 		t.Error("want it not ready before it listens")
 	}
 	run(t, web.run)
-	patience.Until(t, "it listens", func() bool { return web.bound.Load() != nil })
+	patience.Within(t, seen, "it listens", func() bool { return web.bound.Load() != nil })
 	if err := web.check(); !errors.Is(err, errNoCertificate) {
 		t.Errorf("want it not ready without a certificate, got %v", err)
 	}
@@ -384,7 +398,7 @@ func TestTheServerSpeaksNewTLSAndHTTP1AndFinishesWhatItHasBegun(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- web.run(ctx) }()
-	patience.Until(t, "it listens", func() bool { return web.bound.Load() != nil })
+	patience.Within(t, seen, "it listens", func() bool { return web.bound.Load() != nil })
 	address := (*web.bound.Load()).String()
 
 	pool := x509.NewCertPool()
@@ -415,13 +429,15 @@ func TestTheServerSpeaksNewTLSAndHTTP1AndFinishesWhatItHasBegun(t *testing.T) {
 	}()
 	<-begun
 	cancel()
-	patience.Until(t, "it no longer listens", func() bool {
+	refuses := func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = c.Close()
 		}
 		return err != nil
-	})
+	}
+	patience.Within(t, seen, "it no longer listens", refuses)
+	patience.Stays(t, lasting, "it does not listen while it finishes a request", refuses)
 	close(finish)
 	if err := <-answered; err != nil {
 		t.Errorf("want the request that had begun answered, got %v", err)

@@ -102,15 +102,16 @@ func TestTheWebhookServesWithTheFilesOfAFolderAndFollowsThem(t *testing.T) {
 		answer, err := io.ReadAll(w.Body)
 		return string(answer), err
 	}
-	patience.Until(t, "the webhook answers with a patch", func() bool {
-		answer, err := call(pool)
-		return err == nil && strings.Contains(answer, `"patchType":"JSONPatch"`)
-	})
+	patches := func(pool *x509.CertPool) func() bool {
+		return func() bool {
+			answer, err := call(pool)
+			return err == nil && strings.Contains(answer, `"patchType":"JSONPatch"`)
+		}
+	}
+	patience.Within(t, 5*time.Second, "the webhook answers with a patch", patches(pool))
 	next := folder(t, dir)
-	patience.Until(t, "the webhook serves with the new file", func() bool {
-		_, err := call(next)
-		return err == nil
-	})
+	patience.Within(t, 3*time.Second, "the webhook serves with the new file", patches(next))
+	patience.Stays(t, 200*time.Millisecond, "the webhook serves with the new file", patches(next))
 }
 
 func TestAFolderWithoutCertificatesIsRefused(t *testing.T) {
