@@ -13,7 +13,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 )
 
-// The bounds of a route: those of the Gateway API's own CRDs. Files are checked by nobody else.
+// The bounds of a route: those of the Gateway API's own CRDs. Nothing else checks files.
 const (
 	maxParents     = 32
 	maxHosts       = 16
@@ -223,7 +223,7 @@ func (c *routeReader) ruleName(field string, name *gatewayv1.SectionName) string
 	}
 }
 
-// short cuts what somebody wrote to what a message can bear.
+// short cuts a value to what a message can bear.
 func short(text string) string {
 	const limit = 80
 	if len(text) <= limit {

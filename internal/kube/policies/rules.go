@@ -19,7 +19,7 @@ const maxTargets = 16
 
 // Rules gives what a policy says: a rule for each of its targets, in their order.
 //
-// A policy is taken whole or not at all: where a finding is Refused there are no rules, and who knows an earlier form of the
+// A policy is taken whole or not at all: where a finding is Refused there are no rules, and a caller that knows an earlier form of the
 // policy goes on with it. The other findings are warnings. All name the field, below spec. The policy may come from a file,
 // so everything is checked that an API server checks.
 func Rules(p *v1alpha1.LoadBalancingPolicy) ([]policy.Rule, []reason.Finding) {
@@ -60,7 +60,7 @@ func Rules(p *v1alpha1.LoadBalancingPolicy) ([]policy.Rule, []reason.Finding) {
 }
 
 // isConsumer tells whether a policy is about the requests of its own namespace's clients to another one's service. Those of
-// the root namespace are the operators', and about everybody's.
+// the root namespace are the operators', and about the requests of all clients.
 func isConsumer(p *v1alpha1.LoadBalancingPolicy, t policy.Target) bool {
 	return isService(t.Kind) && t.Namespace != p.Namespace && p.Namespace != policy.RootNamespace
 }
