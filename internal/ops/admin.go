@@ -58,7 +58,8 @@ func ListenAdmin(ctx context.Context, address string, o AdminOptions) (*Admin, e
 	if err != nil {
 		return nil, fmt.Errorf("listen for admin requests on %s: %w", address, err)
 	}
-	l = limit(l, adminConnections)
+	limited := limit(l, adminConnections)
+	l = limited
 	if o.TLS != nil {
 		l = tls.NewListener(l, o.TLS)
 	}
@@ -66,6 +67,7 @@ func ListenAdmin(ctx context.Context, address string, o AdminOptions) (*Admin, e
 	if o.Filter != nil {
 		pages = o.Filter(pages)
 	}
+	pages = sparing(limited, pages)
 	return &Admin{
 		listener: l,
 		server: &http.Server{
@@ -139,6 +141,17 @@ func adminPages(o AdminOptions) http.Handler {
 		_, _ = w.Write([]byte(body))
 	})
 	return mux
+}
+
+// sparing keeps connections for further requests only while there are few. Otherwise idle clients could take all of them,
+// and a kubelet that finds no place ends the process.
+func sparing(l *limitListener, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l.isBusy() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // readOnly refuses every method that could mean a change, and a body.

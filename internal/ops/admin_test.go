@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -141,5 +142,30 @@ func TestConnectionsAboveTheLimitWaitForAnEarlierOneToClose(t *testing.T) {
 		if status, _ := ask(http.MethodGet, "/livez"); status != http.StatusOK {
 			t.Fatalf("status %d", status)
 		}
+	}
+}
+
+func TestIdleConnectionsNeverTakeEveryPlace(t *testing.T) {
+	a, err := ops.ListenAdmin(t.Context(), "127.0.0.1:0", ops.AdminOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	const more = 70 // than there are places
+	for i := range more {
+		client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second} // far below how long one may idle
+		defer client.CloseIdleConnections()
+		resp, err := client.Get("http://" + a.Addr().String() + "/livez") //nolint:noctx // it has a timeout.
+		if err != nil {
+			t.Fatalf("with %d idle clients: %v", i, err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is kept, if the server wants it
+		_ = resp.Body.Close()
 	}
 }

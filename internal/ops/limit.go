@@ -13,13 +13,16 @@ type limitListener struct {
 	once   sync.Once
 }
 
-func limit(l net.Listener, connections int) net.Listener {
+func limit(l net.Listener, connections int) *limitListener {
 	free := make(chan struct{}, connections)
 	for range connections {
 		free <- struct{}{}
 	}
 	return &limitListener{Listener: l, free: free, closed: make(chan struct{})}
 }
+
+// isBusy tells whether more than half of the connections that may be open are.
+func (l *limitListener) isBusy() bool { return len(l.free) < cap(l.free)/2 }
 
 // Accept waits for a token, then for a connection.
 func (l *limitListener) Accept() (net.Conn, error) {
