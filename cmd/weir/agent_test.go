@@ -69,6 +69,38 @@ func launchAgent(t *testing.T, w fixture, args ...string) *started {
 	return s
 }
 
+// As with a shell's <(kubectl get …), which has nothing more to say when it is read again.
+func TestManifestsFromAPipeAreServedUntilTheEnd(t *testing.T) {
+	w := fixture{ip: "127.78.60.1", mode: "PreferSameZone", port: freePort(t, "127.78.60.1")}
+	w.endpoints = []member{serve(t, "127.78.60.2", "zone-a", says("yes"))}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close() //nolint:errcheck // nothing was written.
+	folder := writeManifests(t, w)
+	for _, name := range []string{"nodes.yaml", "web.yaml"} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := writer.WriteString("---\n" + string(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := launchAgent(t, w, "-f", fmt.Sprintf("/proc/self/fd/%d", reader.Fd()))
+	const looks = 20 // over a second: twice what a watch takes to see a change
+	for range looks {
+		if status, body := get(t, s.url); status != http.StatusOK || body != "yes" {
+			t.Fatalf("want the service served, got %d %q", status, body)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 func TestAChangeOfAManifestIsServedWithinASecond(t *testing.T) {
 	w := fixture{ip: "127.78.1.1", mode: "PreferSameZone", port: freePort(t, "127.78.1.1")}
 	w.endpoints = []member{serve(t, "127.78.1.2", "zone-a", says("old"))}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -47,8 +46,8 @@ func newFeed(r reading, first manifest.Result, logger *slog.Logger) *feed {
 	return f
 }
 
-// watches tells whether the source can change: standard input is read once.
-func (f *feed) watches() bool { return !slices.Contains(f.reading.source.Paths, manifest.Stdin) }
+// watches tells whether the source can change: standard input and pipes are read once.
+func (f *feed) watches() bool { return f.reading.source.CanWatch() }
 
 // run watches the manifests until ctx is done.
 func (f *feed) run(ctx context.Context) error {

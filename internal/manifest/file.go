@@ -76,6 +76,12 @@ func loadFile(name string, stdin io.Reader, limit int64) (file, error) {
 	return f, nil
 }
 
+// isLasting tells whether what a path stands for is there to be read again. One that is not there at all may come back.
+func isLasting(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || info.IsDir() || info.Mode().IsRegular()
+}
+
 // list gives the files that a path stands for: itself, or the manifests of a folder sorted by name.
 //
 //nolint:revive // recursive is what the user asked for, and passed through.

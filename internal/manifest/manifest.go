@@ -10,6 +10,7 @@ package manifest
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -29,6 +30,12 @@ type Source struct {
 	// Recursive takes the folders within folders, too; links to folders are not followed.
 	Recursive bool
 	Stdin     io.Reader
+}
+
+// CanWatch tells whether all of s can be read more than once: standard input cannot, nor can pipes and devices, such as a
+// shell's <(…).
+func (s Source) CanWatch() bool {
+	return !slices.ContainsFunc(s.Paths, func(path string) bool { return path == Stdin || !isLasting(path) })
 }
 
 // Options say how manifests are read. The zero value works.

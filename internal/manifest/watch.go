@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/weir-lb/weir/internal/core/reason"
 )
 
 const (
@@ -36,7 +39,8 @@ type Events struct {
 // Watch reads the manifests of s and reads them again within a second of a change, until ctx is done. Files that cannot
 // be read at first are reported like those that break later.
 //
-// Errors: standard input, which cannot be watched; and never again after that, it returns nil when ctx is done.
+// Errors: standard input, which cannot be watched; and never again after that, it returns nil when ctx is done. A pipe
+// or a device is reported, and never read: see Source.CanWatch.
 func Watch(ctx context.Context, s Source, o Options, events Events) error {
 	if slices.Contains(s.Paths, Stdin) {
 		return errors.New("watch manifests: standard input cannot be watched")
@@ -60,10 +64,17 @@ type watcher struct {
 	notify  *fsnotify.Watcher // nil: polling alone
 	watched map[string]bool   // folders that notify watches
 
-	seen     []fs.FileInfo // the files as they were at the last look
+	seen     []fileState // the files as they were at the last look
 	digest   [sha256.Size]byte
-	read     bool   // whether digest is of anything
-	reported string // the error reported last, until all is well
+	read     bool            // whether digest is of anything
+	filled   map[string]bool // files that had content in what was published last
+	reported string          // the error reported last, until all is well
+}
+
+// fileState is what stat gives of a file.
+type fileState struct {
+	name string
+	info fs.FileInfo // nil: it is listed, but leads nowhere
 }
 
 func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <-chan error) {
@@ -101,9 +112,10 @@ func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <
 	}
 }
 
-// stat watches all folders and gives the files as they are now; those that are not there are left out.
-func (w *watcher) stat() []fs.FileInfo {
-	var infos []fs.FileInfo
+// stat watches all folders and gives the files as they are now; those that are not there are left out, but for links
+// that lead nowhere, which reload has to report.
+func (w *watcher) stat() []fileState {
+	var states []fileState
 	for _, path := range w.source.Paths {
 		w.watch(path)
 		names, err := list(path, w.source.Recursive)
@@ -111,12 +123,14 @@ func (w *watcher) stat() []fs.FileInfo {
 			continue // reload reports it
 		}
 		for _, name := range names {
-			if info, err := os.Stat(name); err == nil {
-				infos = append(infos, info)
+			info, err := os.Stat(name)
+			if err != nil {
+				info = nil
 			}
+			states = append(states, fileState{name, info})
 		}
 	}
-	return infos
+	return states
 }
 
 // watch has changes in path announced; a file by its folder, because editors put a new file in its place.
@@ -134,13 +148,16 @@ func (w *watcher) watch(path string) {
 	// Folders within folders are left to polling: one that comes and goes would need care, and a second is enough.
 }
 
-func sameFile(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.Name() == b.Name() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+func sameFile(a, b fileState) bool {
+	if a.name != b.name || a.info == nil || b.info == nil {
+		return a == b
+	}
+	return os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime())
 }
 
 // reload reads the files and tells what came of it, unless that was told already.
 func (w *watcher) reload() {
-	files, err := load(w.source, w.options.maxBytes())
+	files, err := w.load()
 	if err != nil {
 		w.read = false
 		w.report(err)
@@ -157,7 +174,32 @@ func (w *watcher) reload() {
 		return
 	}
 	w.reported = ""
+	w.filled = make(map[string]bool)
+	for _, f := range files {
+		w.filled[f.name] = len(f.data) > 0
+	}
 	w.events.Publish(result)
+}
+
+// load reads the files, unless that would wait for a writer or take a file for finished that is not: a shell empties a
+// file before the command begins that writes it.
+func (w *watcher) load() ([]file, error) {
+	for _, path := range w.source.Paths {
+		if !isLasting(path) {
+			return nil, fmt.Errorf("read manifest: %s is a pipe or a device, which cannot be read twice: put a file there", path)
+		}
+	}
+	files, err := load(w.source, w.options.maxBytes())
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if len(f.data) == 0 && w.filled[f.name] {
+			return nil, broken(reason.Position{File: f.name}, "", "the file became empty, as while it is written: "+
+				"if nothing is meant to be in it, remove it or leave a comment there")
+		}
+	}
+	return files, nil
 }
 
 func (w *watcher) report(err error) {

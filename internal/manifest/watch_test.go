@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -177,4 +178,78 @@ func TestStandardInputIsNotWatched(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "standard input cannot be watched") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A shell empties a file before the command begins that writes it, which may take seconds.
+func TestAFileThatBecomesEmptyKeepsTheLastState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cluster.yaml")
+	put(t, path, service("one", "80"))
+	w := startWatch(t, manifest.Source{Paths: []string{path}})
+	w.wantServices("one")
+	put(t, path, "")
+	w.wantError("the file became empty")
+	put(t, path, service("two", "80"))
+	w.wantServices("two")
+	put(t, path, "# nothing, on purpose\n")
+	w.wantServices()
+}
+
+func TestAFileThatWasAlwaysEmptyIsNoMistake(t *testing.T) {
+	folder := t.TempDir()
+	put(t, filepath.Join(folder, "a.yaml"), service("one", "80"))
+	put(t, filepath.Join(folder, "b.yaml"), "")
+	w := startWatch(t, manifest.Source{Paths: []string{folder}})
+	w.wantServices("one")
+	put(t, filepath.Join(folder, "a.yaml"), service("two", "80"))
+	w.wantServices("two")
+}
+
+// Opening a pipe waits for a writer, and would keep the watch from ending.
+func TestAPipeInPlaceOfAFileIsReportedAndNotWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cluster.yaml")
+	put(t, path, service("one", "80"))
+	w := startWatch(t, manifest.Source{Paths: []string{path}})
+	w.wantServices("one")
+	pipe := filepath.Join(filepath.Dir(path), ".pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rename(t, pipe, path)
+	w.wantError("a pipe or a device")
+	put(t, path, service("two", "80"))
+	w.wantServices("two")
+}
+
+func TestWhatCanBeWatched(t *testing.T) {
+	folder := t.TempDir()
+	pipe := filepath.Join(folder, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		folder: true, filepath.Join(folder, "later.yaml"): true, pipe: false, os.DevNull: false, manifest.Stdin: false,
+	} {
+		if got := (manifest.Source{Paths: []string{folder, path}}).CanWatch(); got != want {
+			t.Errorf("%s: want %v, got %v", path, want, got)
+		}
+	}
+}
+
+// Nothing is heard of folders within folders: looking at them has to find the link.
+func TestALinkThatLeadsNowhereIsReported(t *testing.T) {
+	folder := t.TempDir()
+	below := filepath.Join(folder, "below")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(below, "a.yaml"), service("one", "80"))
+	w := startWatch(t, manifest.Source{Paths: []string{folder}, Recursive: true})
+	w.wantServices("one")
+	link := filepath.Join(below, "b.yaml")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	w.wantError("b.yaml")
+	put(t, filepath.Join(below, "nowhere"), service("two", "80"))
+	w.wantServices("one", "two")
 }
