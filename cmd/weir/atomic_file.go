@@ -9,8 +9,14 @@ import (
 	"path/filepath"
 )
 
-// writeAtomically replaces a file: it has all of its new content, or is what it was before.
+// writeAtomically replaces a file: it has all of its new content, or is what it was before. A link stays one, and what it leads
+// to is written. A pipe or a device, such as /dev/stdout, is written to and never replaced: renaming a file over it would
+// take /dev/null from the whole machine.
 func writeAtomically(path string, write func(io.Writer) error) (err error) {
+	if isStream(path) {
+		return writeStream(path, write)
+	}
+	path = linked(path)
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, cause(err))
@@ -29,11 +35,40 @@ func writeAtomically(path string, write func(io.Writer) error) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
+// isStream tells whether there is something at path that cannot be replaced as a whole.
+func isStream(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
+}
+
+func writeStream(path string, write func(io.Writer) error) error {
+	stream, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, cause(err))
+	}
+	if err := errors.Join(write(stream), stream.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, cause(err))
+	}
+	return nil
+}
+
+// linked gives the file that a link leads to; the path itself if it is no link, or leads nowhere.
+func linked(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
 // canWrite tells whether writeAtomically could write path now, and why not.
 func canWrite(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("write %s: it is a folder", path)
 	}
+	if isStream(path) { // opening it now could end it for its reader
+		return nil
+	}
+	path = linked(path)
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, cause(err))
