@@ -170,6 +170,11 @@ func (f *simulateFlags) run(c *cobra.Command, args []string) error {
 			return fmt.Errorf("--%s is empty", name)
 		}
 	}
+	for _, name := range []string{"seeds", "jobs", "random"} { // 0 is not typed, and then it has a default
+		if c.Flags().Changed(name) && c.Flag(name).Value.String() == "0" {
+			return fmt.Errorf("--%s=0: want at least 1", name)
+		}
+	}
 	if err := f.check(args); err != nil {
 		return err
 	}
