@@ -445,6 +445,47 @@ func TestStoppingLetsRequestsInFlightFinish(t *testing.T) {
 	}
 }
 
+// The listener of a removed service drains by itself; the end of the agent has to wait for that drain, too.
+func TestStoppingWaitsForTheDrainOfARemovedService(t *testing.T) {
+	w := newCluster(t, topology.ModePreferSameZone, 1)
+	r := w.start(agent.Config{Node: "node-a"})
+	entered, release := make(chan struct{}), make(chan struct{})
+	w.in("a")[0].answers(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-release
+		_, _ = io.WriteString(w, "done")
+	})
+	body := make(chan string, 1)
+	go func() {
+		_, b, err := r.get()
+		if err != nil {
+			b = err.Error()
+		}
+		body <- b
+	}()
+	await(t, entered, "the request to be in flight")
+	empty := w.snapshot()
+	empty.Services = nil
+	w.snapshots.Store(empty)
+	patience.Until(t, "the status lists nothing", func() bool { return len(r.Status().Services) == 0 })
+	stopped := make(chan error, 1)
+	go func() { stopped <- r.stop() }()
+	patience.Until(t, "the agent drains", func() bool { return r.Serving() != nil })
+	select {
+	case err := <-stopped:
+		t.Errorf("Run ended before the request in flight, with %v", err)
+		stopped <- err
+	case <-time.After(100 * time.Millisecond): // Run ends at once if nothing keeps it
+	}
+	close(release)
+	if got := <-body; got != "done" {
+		t.Errorf("the request in flight got %q", got)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
 func TestTheDrainLimitCutsOffWhoNeverEnds(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
 	r := w.start(agent.Config{Node: "node-a", Drain: 50 * time.Millisecond})
