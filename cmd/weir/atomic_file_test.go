@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -63,5 +64,20 @@ func TestAFailedWriteToADeviceIsReported(t *testing.T) {
 	}
 	if err := writeStream(full, writeText("page")); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("want no space left, got %v", err)
+	}
+}
+
+func TestAFullDiskIsNoMistakeOfTheCommand(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close() //nolint:errcheck // nothing can be written.
+	for _, line := range []string{"version", "simulate --list", "simulate --show brownout", "completion bash"} {
+		var said strings.Builder
+		status := run(t.Context(), strings.Fields(line), streams{in: strings.NewReader(""), out: full, err: &said})
+		if status != exitFailed || strings.Contains(said.String(), "--help") {
+			t.Errorf("weir %s: status %d, error %q", line, status, said.String())
+		}
 	}
 }

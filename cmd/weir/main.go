@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/weir-lb/weir/internal/ops"
@@ -46,6 +47,9 @@ func run(ctx context.Context, args []string, s streams) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case isUnwritten(err):
+		_, _ = fmt.Fprintf(s.err, "weir: %v\n", err)
+		return exitFailed
 	case command.SilenceUsage && command != root: // it got past its flags
 		_, _ = fmt.Fprintf(s.err, "weir: %v\n", err)
 		if _, ok := errors.AsType[*usageError](err); ok {
@@ -56,6 +60,12 @@ func run(ctx context.Context, args []string, s streams) int {
 		_, _ = fmt.Fprintf(s.err, "weir: %v\nSee '%s --help'.\n", err, command.CommandPath())
 		return exitUsage
 	}
+}
+
+// isUnwritten tells whether an error is that of an output that takes no more, such as a file on a full disk.
+func isUnwritten(err error) bool {
+	of, ok := errors.AsType[*fs.PathError](err)
+	return ok && of.Op == "write"
 }
 
 // usageError is a mistake in the command as typed, found after the flags were read.
