@@ -16,6 +16,7 @@ const (
 	connectFailed                 // refused, unreachable: nothing was sent
 	connectTimedOut               // nothing was sent either
 	reset                         // the connection broke, or the answer was no HTTP, before the response's head
+	unprocessed                   // the endpoint said that it did not process the request
 	timedOut                      // no response's head in time
 	overdue                       // the whole request's time, or the gRPC deadline, was over
 	clientGone                    // the client gave up

@@ -91,7 +91,7 @@ func (x *exchange) conclude(a *attempt) {
 func (x *exchange) arrived() {
 	if x.waiting {
 		x.waiting = false
-		x.pending.Add(-1)
+		x.web.shared.leave(x.guard.client)
 	}
 }
 

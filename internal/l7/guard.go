@@ -59,8 +59,8 @@ const (
 
 var errFraming = errors.New("the body's framing is broken")
 
-// newGuard watches over conn. early was read from it already.
-func newGuard(conn net.Conn, early []byte, o *Options) *requestGuard {
+// newGuard watches over conn. early was read from it already; headBy is when the first head must be whole, if that is known.
+func newGuard(conn net.Conn, early []byte, headBy time.Time, o *Options) *requestGuard {
 	g := &requestGuard{
 		Conn:     conn,
 		framer:   framer{limits: o.Limits},
@@ -68,6 +68,7 @@ func newGuard(conn net.Conn, early []byte, o *Options) *requestGuard {
 		closed:   func() {},
 		store:    early,
 		in:       early,
+		headBy:   headBy,
 	}
 	g.expectHead()
 	return g

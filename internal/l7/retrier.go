@@ -15,6 +15,29 @@ type shared struct {
 	clock     func() time.Duration
 	retry     Retry
 	budget    *budget
+	limit     int          // of pending; 0 or less: none
+	perClient int          // of pending of one client; likewise
+	pending   atomic.Int64 // requests without a response's head
+}
+
+// enter counts a request that waits for its response's head; false if its client, or all together, have too many.
+func (s *shared) enter(c *client) bool {
+	if over(int(c.account.pending.Add(1)), s.perClient) {
+		c.account.pending.Add(-1)
+		return false
+	}
+	if over(int(s.pending.Add(1)), s.limit) {
+		s.pending.Add(-1)
+		c.account.pending.Add(-1)
+		return false
+	}
+	return true
+}
+
+// leave takes a request that entered off the count.
+func (s *shared) leave(c *client) {
+	s.pending.Add(-1)
+	c.account.pending.Add(-1)
 }
 
 // retrier takes one request from endpoint to endpoint, until one answers or another attempt makes no sense. It knows no

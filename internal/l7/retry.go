@@ -78,6 +78,8 @@ func (r *Retry) allows(e ending, status int) bool {
 		return r.On&OnConnectFailure != 0
 	case reset:
 		return r.On&OnReset != 0
+	case unprocessed:
+		return r.On&(OnReset|OnConnectFailure) != 0
 	case answered:
 		gateway := status >= 502 && status <= 504
 		return r.On&On5xx != 0 && status >= 500 && status <= 599 || r.On&OnGatewayError != 0 && gateway

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/weir-lb/weir/internal/h2"
 )
 
 // Server serves one service port. Its methods are safe for concurrent use; Serve is called once.
@@ -25,6 +27,7 @@ type Server struct {
 	addr      netip.AddrPort
 	endpoints *endpoints
 	web       *web
+	streams   *streams
 	wire      *wire
 	handoff   *handoff // connections for web
 
@@ -80,12 +83,16 @@ func newServer(listener net.Listener, addr netip.AddrPort, o Options) *Server {
 		refusals: make(chan struct{}, refusalsAtOnce),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.shared = &shared{clock: s.options.Clock, retry: s.options.Retry, budget: newBudget(s.options.Retry)}
+	s.shared = &shared{
+		clock: s.options.Clock, retry: s.options.Retry, budget: newBudget(s.options.Retry),
+		limit: s.options.Limits.Pending, perClient: share(s.options.Limits.Pending, pendingShare),
+	}
 	s.Follow(s.options.Upstreams)
 	s.clients.filters = slices.Clone(s.options.TrustedFilters)
 	s.clients.last.Store(rand.Uint64()) // or the first connections to all agents would be hashed alike
 	s.endpoints = newEndpoints(s.options.Timeouts)
 	s.web = newWeb(s.shared, &s.options, s.endpoints)
+	s.streams = newStreams(s)
 	s.wire = &wire{shared: s.shared, endpoints: s.endpoints}
 	return s
 }
@@ -100,10 +107,12 @@ func (s *Server) Keep(endpoints []netip.AddrPort) {
 	for _, addr := range endpoints {
 		wanted[addr] = struct{}{}
 	}
-	s.endpoints.keep(func(addr netip.AddrPort) bool {
+	isWanted := func(addr netip.AddrPort) bool {
 		_, ok := wanted[addr]
 		return ok
-	})
+	}
+	s.endpoints.keep(isWanted)
+	s.streams.keep(isWanted)
 }
 
 // Serve accepts connections until Shutdown, and then returns nil.
@@ -153,12 +162,17 @@ func (s *Server) rest(pause time.Duration) bool {
 
 // admit gives a new connection to its engine.
 func (s *Server) admit(conn net.Conn) {
-	if over(int(s.count.Add(1)), s.options.Limits.Connections) {
-		s.count.Add(-1)
+	a := &arrival{conn: conn, client: s.clients.know(conn)}
+	if !s.clients.enter(a.client, share(s.options.Limits.Connections, connectionsShare)) {
 		s.turnAway(conn)
 		return
 	}
-	a := &arrival{conn: conn, client: s.clients.know(conn)}
+	if over(int(s.count.Add(1)), s.options.Limits.Connections) {
+		s.count.Add(-1)
+		s.clients.leave(a.client)
+		s.turnAway(conn)
+		return
+	}
 	a.observer = s.shared.upstreams.Load().of(a.client.remote.Addr()).observer()
 	a.observer.Connections(1)
 	served := true
@@ -167,13 +181,30 @@ func (s *Server) admit(conn net.Conn) {
 		served = s.running.start(func() { s.detect(a) })
 	case TCP:
 		served = s.running.start(func() { s.serveTCP(a, nil) })
+	case WebSocket:
+		s.serveHTTP(a, nil, time.Time{})
 	default:
-		s.serveHTTP(a, nil)
+		served = s.running.start(func() { s.sort(a, nil) })
 	}
 	if !served {
 		_ = conn.Close()
-		s.left(conn, a.observer)
+		s.left(conn, a)
 	}
+}
+
+const (
+	// connectionsShare and pendingShare are what part of a limit one client's address may have: a half, since connections that do nothing
+	// cost little and a gateway has many; and a quarter, so that no client alone keeps others waiting.
+	connectionsShare = 2
+	pendingShare     = 4
+)
+
+// share is a part of a limit; a limit that is none has none.
+func share(limit, parts int) int {
+	if limit <= 0 {
+		return limit
+	}
+	return max(1, limit/parts)
 }
 
 // arrival is a client connection that was accepted. Its observer is that of its upstream at that moment, so that the observer that counted
@@ -195,19 +226,47 @@ func (s *Server) detect(a *arrival) {
 		s.serveTCP(a, early)
 		return
 	}
-	s.serveHTTP(a, early)
+	s.sort(a, early)
+}
+
+// sort gives a connection to the engine of the HTTP version that its client speaks. Until the first bytes differ from HTTP/2's preface, or
+// are all of it, that is not known; then HTTP/1's guard says what is wrong with them.
+func (s *Server) sort(a *arrival, early []byte) {
+	const preface = h2.Preface
+	headBy := time.Time{}
+	if limit := s.options.Timeouts.Head; limit > 0 {
+		headBy = time.Now().Add(limit)
+	}
+	s.open.add(undecided{a.conn})
+	_ = a.conn.SetReadDeadline(headBy)
+	b := make([]byte, max(detectSize, len(early)))
+	n := copy(b, early)
+	for n < len(preface) && string(b[:n]) == preface[:n] {
+		got, err := a.conn.Read(b[n:])
+		n += got
+		if err != nil {
+			break
+		}
+	}
+	s.open.remove(undecided{a.conn})
+	if n < len(preface) || string(b[:len(preface)]) != preface {
+		s.serveHTTP(a, b[:n], headBy)
+		return
+	}
+	_ = a.conn.SetReadDeadline(time.Time{})
+	s.streams.serve(a, b[len(preface):n], func(l *link) { s.open.add(l) })
 }
 
 func (s *Server) serveTCP(a *arrival, early []byte) {
 	s.open.add(a.conn)
-	defer s.left(a.conn, a.observer)
+	defer s.left(a.conn, a)
 	s.wire.serve(s.life, a, early)
 }
 
-func (s *Server) serveHTTP(a *arrival, early []byte) {
-	g := newGuard(a.conn, early, &s.options)
+func (s *Server) serveHTTP(a *arrival, early []byte, headBy time.Time) {
+	g := newGuard(a.conn, early, headBy, &s.options)
 	g.client = a.client
-	g.closed = func() { s.left(g, a.observer) }
+	g.closed = func() { s.left(g, a) }
 	s.open.add(g)
 	if !s.handoff.give(g) {
 		_ = g.Close()
@@ -215,10 +274,11 @@ func (s *Server) serveHTTP(a *arrival, early []byte) {
 }
 
 // left accounts for a client connection that is closed.
-func (s *Server) left(c io.Closer, o Observer) {
+func (s *Server) left(c io.Closer, a *arrival) {
 	s.open.remove(c)
 	s.count.Add(-1)
-	o.Connections(-1)
+	s.clients.leave(a.client)
+	a.observer.Connections(-1)
 }
 
 // StopAccepting frees the address: when it returns, another server may listen there. What is open stays open until
@@ -235,6 +295,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.web.server.SetKeepAlivesEnabled(false) // from here on, answers say Connection: close
 	s.handoff.stop()
 	s.open.each(closeUnasked)
+	s.streams.drain()
 	err := s.web.server.Shutdown(ctx)
 	if err == nil {
 		err = s.open.wait(ctx)
@@ -242,6 +303,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.end()
 	_ = s.web.server.Close() // the error of the listener that is closed already
 	s.open.each(func(c io.Closer) { _ = c.Close() })
+	s.streams.close()
 	s.running.end()
 	s.endpoints.keep(func(netip.AddrPort) bool { return false })
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weir-lb/weir/internal/core/pick"
@@ -68,17 +69,58 @@ type client struct {
 	remote   netip.AddrPort // IPv4 as such, without IPv6 zones; not valid for what is no TCP
 	local    netip.AddrPort // likewise: the address that the client asked
 	isFilter bool           // what it says of filter state is believed
+	address  string         // the IP address of remote as text
+	account  *account       // shared by all connections of its address
 }
 
-// clients numbers connections.
+// account is what one client address has at this moment.
+type account struct {
+	connections int // guarded by clients.mu
+	pending     atomic.Int64
+}
+
+// clients numbers connections, and counts what each address has.
 type clients struct {
 	filters []netip.Prefix
 	last    atomic.Uint64
+
+	mu       sync.Mutex
+	accounts map[netip.Addr]*account
+}
+
+// enter counts a connection of a client; false if it has limit others already, and then it is not counted.
+func (c *clients) enter(n *client, limit int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.accounts[n.remote.Addr()]
+	if a == nil {
+		a = new(account)
+		if c.accounts == nil {
+			c.accounts = make(map[netip.Addr]*account)
+		}
+		c.accounts[n.remote.Addr()] = a
+	}
+	n.account = a
+	if over(a.connections+1, limit) {
+		return false
+	}
+	a.connections++
+	return true
+}
+
+// leave takes a connection off the count.
+func (c *clients) leave(n *client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n.account.connections--; n.account.connections == 0 {
+		delete(c.accounts, n.remote.Addr())
+	}
 }
 
 // know takes note of a connection.
 func (c *clients) know(conn net.Conn) *client {
 	n := &client{number: c.last.Add(1), remote: addrPortOf(conn.RemoteAddr()), local: addrPortOf(conn.LocalAddr())}
+	n.address = n.remote.Addr().String()
 	for _, p := range c.filters {
 		n.isFilter = n.isFilter || p.Contains(n.remote.Addr())
 	}

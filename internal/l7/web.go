@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 
 	"github.com/weir-lb/weir/internal/core/reason"
 )
@@ -19,7 +18,6 @@ type web struct {
 	endpoints *endpoints
 	texts     map[reason.Code]string
 	buffers   *sync.Pool // of *copyBuffer
-	pending   atomic.Int64
 	server    *http.Server
 }
 
@@ -81,8 +79,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.refuse(reason.UnsupportedMethod)
 		return
 	}
-	if over(int(h.pending.Add(1)), h.options.Limits.Pending) {
-		h.pending.Add(-1)
+	if !h.shared.enter(g.client) {
 		x.refuse(reason.PendingLimit)
 		return
 	}

@@ -1,0 +1,253 @@
+package h2
+
+import (
+	"math"
+	"strings"
+)
+
+// Head is what a request's or a response's head says.
+type Head struct {
+	Method, Scheme, Authority, Path string // of a request; Path begins with "/" or is "*"
+
+	Status int     // of a response
+	Length int64   // Content-Length; -1 if there is none
+	Fields []Field // without pseudo-fields, and without Host
+}
+
+// ParseRequest judges a request's head. The fields are those of one block; their slice is changed.
+//
+// Errors: Malformed. Stricter than RFC 9113: every request has an authority, Host may not differ from it, the scheme is http or
+// https, fields have no control characters, and Content-Length is one number.
+func ParseRequest(fields []Field) (Head, error) {
+	h := Head{Length: -1}
+	n, err := h.requestPseudo(fields)
+	if err != nil {
+		return h, err
+	}
+	h.Fields = fields[n:]
+	if err := h.regular(); err != nil {
+		return h, err
+	}
+	if err := h.host(); err != nil {
+		return h, err
+	}
+	switch {
+	case h.Method == "CONNECT": // refused by who asks; it has neither scheme nor path
+		return h, nil
+	case h.Method == "" || !isToken(h.Method):
+		return h, Malformed("no valid :method")
+	case h.Scheme != "http" && h.Scheme != "https":
+		return h, Malformed("no valid :scheme")
+	case !isTarget(h.Path) || h.Path[0] != '/' && (h.Path != "*" || h.Method != "OPTIONS"):
+		return h, Malformed("no valid :path")
+	case !isAuthority(h.Authority):
+		return h, Malformed("no valid :authority")
+	default:
+		return h, nil
+	}
+}
+
+// requestPseudo reads the pseudo-fields, which come first, and tells how many there are.
+func (h *Head) requestPseudo(fields []Field) (int, error) {
+	for i := range fields {
+		f := &fields[i]
+		if !f.IsPseudo() {
+			return i, nil
+		}
+		var to *string
+		switch f.Name {
+		case ":method":
+			to = &h.Method
+		case ":scheme":
+			to = &h.Scheme
+		case ":authority":
+			to = &h.Authority
+		case ":path":
+			to = &h.Path
+		default:
+			return 0, Malformed("an unknown pseudo-field")
+		}
+		if *to != "" || f.Value == "" {
+			return 0, Malformed("a pseudo-field that is repeated or empty")
+		}
+		*to = f.Value
+	}
+	return len(fields), nil
+}
+
+// ParseResponse judges a response's head, an interim one as well.
+//
+// Errors: Malformed.
+func ParseResponse(fields []Field) (Head, error) {
+	h := Head{Length: -1}
+	if len(fields) == 0 || fields[0].Name != ":status" {
+		return h, Malformed("no :status")
+	}
+	status := fields[0].Value
+	if len(status) != 3 {
+		return h, Malformed("no valid :status")
+	}
+	for _, c := range []byte(status) {
+		if c < '0' || c > '9' {
+			return h, Malformed("no valid :status")
+		}
+		h.Status = h.Status*10 + int(c-'0')
+	}
+	if h.Status < 100 || h.Status == 101 { // HTTP/2 has no 101 (section 8.6)
+		return h, Malformed("no valid :status")
+	}
+	h.Fields = fields[1:]
+	return h, h.regular()
+}
+
+// CheckTrailer judges a trailer section: fields that frame a message, or say whom it is for, come too late.
+//
+// Errors: Malformed.
+func CheckTrailer(fields []Field) error {
+	h := Head{Length: -1, Fields: fields}
+	if err := h.regular(); err != nil {
+		return err
+	}
+	if h.Length >= 0 {
+		return Malformed("Content-Length in a trailer section")
+	}
+	for i := range fields {
+		if name := fields[i].Name; name == "host" || name == "trailer" || name == "te" {
+			return Malformed("a field in a trailer section that belongs to the head")
+		}
+	}
+	return nil
+}
+
+// regular judges the fields that are no pseudo-fields, and finds the length.
+func (h *Head) regular() error {
+	for i := range h.Fields {
+		f := &h.Fields[i]
+		if !isFieldName(f.Name) {
+			return Malformed("a field name in upper case, empty, not a token, or a pseudo-field out of place")
+		}
+		if !isFieldValue(f.Value) {
+			return Malformed("a field value with control characters, or white space at its ends")
+		}
+		switch f.Name {
+		case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade":
+			return Malformed("a field of an HTTP/1 connection")
+		case "te":
+			if f.Value != "trailers" {
+				return Malformed("TE other than trailers")
+			}
+		case "content-length":
+			n, ok := parseLength(f.Value)
+			if !ok || h.Length >= 0 {
+				return Malformed("Content-Length that is repeated or no number")
+			}
+			h.Length = n
+		default:
+		}
+	}
+	return nil
+}
+
+// host takes Host out of the fields: the authority says the same, or Host stands for it.
+func (h *Head) host() error {
+	at := -1
+	for i := range h.Fields {
+		if h.Fields[i].Name != "host" {
+			continue
+		}
+		if at >= 0 {
+			return Malformed("two Hosts")
+		}
+		at = i
+	}
+	if at < 0 {
+		return nil
+	}
+	value := h.Fields[at].Value
+	if h.Authority == "" {
+		h.Authority = value
+	}
+	if !strings.EqualFold(value, h.Authority) {
+		return Malformed("Host differs from :authority")
+	}
+	copy(h.Fields[1:at+1], h.Fields[:at])
+	h.Fields = h.Fields[1:]
+	return nil
+}
+
+// parseLength reads digits only, below 2^63.
+func parseLength(s string) (int64, bool) {
+	var n int64
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' || n > (math.MaxInt64-int64(c-'0'))/10 {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, s != ""
+}
+
+// The token characters of RFC 9110 section 5.6.2 as bits, those below 64 and those above.
+const (
+	tokenLow  = 0x03ff6cfa00000000 // !#$%&'*+-. and digits
+	tokenHigh = 0x57ffffffc7fffffe // letters, ^_`|~
+	upperHigh = 0x0000000007fffffe // A to Z
+)
+
+func isOf(c byte, low, high uint64) bool {
+	if c < 64 {
+		return low>>c&1 != 0
+	}
+	return c < 128 && high>>(c-64)&1 != 0
+}
+
+func isToken(s string) bool {
+	for i := range len(s) {
+		if !isOf(s[i], tokenLow, tokenHigh) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isFieldName(s string) bool {
+	for i := range len(s) {
+		if !isOf(s[i], tokenLow, tokenHigh&^upperHigh) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isFieldValue(s string) bool {
+	if s == "" {
+		return true
+	}
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	first, last := s[0], s[len(s)-1]
+	return first != ' ' && first != '\t' && last != ' ' && last != '\t'
+}
+
+// isTarget accepts visible characters but '#', and bytes above ASCII, which RFC 3986 forbids and curl sends.
+func isTarget(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c == 0x7f || c == '#' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isAuthority accepts a host with or without a port: no user information, and nothing that begins a path.
+func isAuthority(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c == 0x7f || c == '/' || c == '?' || c == '#' || c == '@' || c == '\\' || c == ',' {
+			return false
+		}
+	}
+	return s != ""
+}

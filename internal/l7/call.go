@@ -1,0 +1,294 @@
+package l7
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/h2"
+)
+
+// call is one request and its response on their way between two HTTP/2 links: near is the client's stream, far the endpoint's. The readers
+// of both links, the goroutine that dials and the watch work on it, under its lock.
+//
+// Calls are used again. Whoever holds one without its lock knows it by its stream, or by its life, and asks whether it still is the same
+// once it has the lock.
+type call struct {
+	mu   sync.Mutex
+	life uint64 // grows with each use
+
+	retrier
+	streams *streams
+	client  *client
+	near    leg
+	far     leg
+	applied bool    // it waits for a stream to the endpoint
+	over    bool    // it is in nobody's use
+	fault   h2.Code // of the client, whose stream is reset behind the answer
+
+	// The request.
+	asked    request
+	isGRPC   bool  // by its content type
+	isCall   bool  // it is gRPC in every respect: how long an answer takes is its client's business
+	length   int64 // of the body, as the head says; -1: it does not
+	received int64 // bytes of the body so far
+	sent     int64 // bytes of the body that this attempt's endpoint was sent
+	kept     []byte
+	whole    bool // kept is all that was received
+	resent   int
+	expects  time.Duration // the time it may take; 0: any
+	deadline time.Duration
+	pending  bool // counted among those that wait for an answer
+
+	// The response.
+	status    int
+	answering bool // its head was passed on, or we answered
+	bodiless  bool // it has no body whatever its head says
+	expected  int64
+	got       int64
+	interim   int           // how many 1xx came
+	head      time.Duration // when its head came
+	grpc      GRPCStatus
+
+	headAt uint64        // where in the link's output the head is
+	moved  time.Duration // when bytes last moved, by the coarse clock
+	done   Result
+}
+
+const (
+	// resendsMost bounds how often a request is sent again because it is known not to have been processed: a connection that ends after each
+	// hundred requests meets few of them twice.
+	resendsMost = 8
+	// interimMost bounds 1xx responses: a progress report each second for a quarter of a minute.
+	interimMost = 16
+)
+
+// begin makes the call that of a request on the client's link. The caller holds its lock.
+func (x *call) begin(l *link, id uint32, window int64) {
+	x.retrier = l.streams.shared.begin(l.arrival.client.remote.Addr())
+	x.streams, x.client = l.streams, l.arrival.client
+	x.near.begin(l, id, window)
+	x.length, x.expected, x.whole, x.over = -1, -1, true, false
+	x.grpc = NoStatus
+	x.done = Result{Protocol: H2C, Status: NoStatus}
+	x.moved = l.streams.now()
+}
+
+// run sends the request to an endpoint, or refuses it. h is its head; its fields are copied.
+func (x *call) run(h *h2.Head, b *batch) {
+	x.asked = request{
+		method: h.Method, target: h.Path, authority: h.Authority, version: "HTTP/2.0",
+		fields: fields{list: append(x.asked.fields.list[:0], h.Fields...)},
+	}
+	x.length = h.Length
+	x.classify()
+	if code := x.unacceptable(h); code != "" {
+		x.refuse(code, b)
+		return
+	}
+	if !x.streams.shared.enter(x.client) {
+		x.refuse(reason.PendingLimit, b)
+		return
+	}
+	x.pending = true
+	x.hash(x.client, &x.asked)
+	if code := x.next(); code != "" {
+		x.refuse(code, b)
+		return
+	}
+	x.send(b)
+}
+
+// classify finds out what kind of request it is, and how long it may take.
+func (x *call) classify() {
+	f := &x.asked.fields
+	x.isGRPC = isGRPC(f)
+	limit := max(x.streams.options.Timeouts.Request, 0)
+	if x.isGRPC {
+		x.done.Protocol = GRPC
+		x.isCall = x.asked.method == "POST" && f.first(fieldName{"Te", "te"}) == "trailers"
+		x.expects = parseGRPCTimeout(f.first(fieldName{"Grpc-Timeout", "grpc-timeout"}))
+		if x.expects > 0 && (limit == 0 || x.expects < limit) {
+			limit = x.expects
+		}
+	}
+	if limit > 0 {
+		x.deadline = x.start + limit
+	}
+}
+
+// unacceptable gives why a well-formed request is refused.
+func (x *call) unacceptable(h *h2.Head) reason.Code {
+	switch {
+	case h.Method == "CONNECT":
+		return reason.UnsupportedMethod
+	case over(len(h.Path), x.streams.options.Limits.Target):
+		return reason.TargetTooLong
+	default:
+		return ""
+	}
+}
+
+// send begins an attempt at the endpoint of the ticket. What was received of the body follows, from its beginning.
+func (x *call) send(b *batch) {
+	if x.sent > 0 {
+		x.far.queue.clear()
+		x.far.queue.push(x.kept)
+	}
+	x.sent, x.interim = 0, 0
+	x.enlist(x.streams.origin(x.ticket.Addr()), b)
+}
+
+// enlist asks for a stream, and sends what was received so far if there is one.
+func (x *call) enlist(o *origin, b *batch) {
+	if o.open(x, b) {
+		x.goOn(&x.far, b)
+	}
+}
+
+// opened goes on when the call has its stream and the head was sent. The caller holds the link's lock: nothing else may be done yet.
+func (x *call) opened(l *link, id uint32, window int64) {
+	x.far.begin(l, id, window)
+	x.moved = x.streams.now()
+}
+
+// admitted tries again to get a stream; it tells whether the call still waits.
+func (x *call) admitted(life uint64, o *origin, b *batch) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.life != life || !x.applied {
+		return false
+	}
+	x.applied = false
+	x.enlist(o, b)
+	return x.applied
+}
+
+// notConnected goes on when there is no connection to the endpoint.
+func (x *call) notConnected(life uint64, e ending, b *batch) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.life == life && x.applied {
+		x.applied = false
+		x.fail(e, b)
+	}
+}
+
+// isReplayable tells whether another attempt can be sent all that was received of the body.
+func (x *call) isReplayable() bool { return x.sent == 0 || x.whole }
+
+// again sends the request once more, to the same endpoint, since it is known that it was not processed. False if it cannot.
+func (x *call) resend(b *batch) bool {
+	if x.answering || !x.isReplayable() || x.resent >= resendsMost {
+		return false
+	}
+	x.resent++
+	x.send(b)
+	return true
+}
+
+// fail ends an attempt without a response: another one follows, or the client is told.
+func (x *call) fail(e ending, b *batch) {
+	untouched := e == connectFailed || e == connectTimedOut || e == unprocessed
+	if x.mayRetry(e, 0) && (untouched || isIdempotent(x.asked.method)) && x.isReplayable() && x.retrier.again(e, 0) {
+		x.send(b)
+		return
+	}
+	if e == reset && x.isDeadlineNear() {
+		e = overdue
+	}
+	x.arrived()
+	x.closeTicket(e.outcome(0))
+	x.refuse(e.reason(), b)
+}
+
+// arrived tells that the request waits no more.
+func (x *call) arrived() {
+	if x.pending {
+		x.pending = false
+		x.streams.shared.leave(x.client)
+	}
+}
+
+// isDeadlineNear tells a gRPC client or endpoint that cancels since the deadline is there from one that does for another reason: their
+// deadline comes a little before or after ours, which began at another time.
+func (x *call) isDeadlineNear() bool {
+	return x.expects > 0 && x.clock()-x.start > x.expects*9/10
+}
+
+// leaveFar is done with the endpoint's stream. One that has not ended on both sides is reset with the code.
+func (x *call) leaveFar(code h2.Code, b *batch) {
+	g := &x.far
+	l := g.link
+	x.applied = false
+	if l == nil {
+		return
+	}
+	open := !g.ended || !g.finished
+	if open {
+		l.reset(g.id, code, b)
+	}
+	g.link = nil
+	l.drop(g.id, open, b)
+}
+
+// leaveNear is done with the client's stream, likewise.
+func (x *call) leaveNear(code h2.Code, b *batch) {
+	g := &x.near
+	l := g.link
+	if l == nil {
+		return
+	}
+	open := !g.ended || !g.finished || code != h2.NoError
+	if open {
+		l.reset(g.id, code, b)
+	}
+	g.link = nil
+	l.drop(g.id, open, b)
+}
+
+// settle ends what is over: a client's stream whose answer was sent whole, and the call when both streams are.
+func (x *call) settle(b *batch) {
+	if x.over {
+		return
+	}
+	if x.near.link != nil && x.near.ended {
+		x.leaveNear(x.fault, b) // without a fault: a client that still sends need not (RFC 9113 section 8.1)
+		if x.far.link != nil && !x.far.finished && !x.bodiless {
+			x.leaveFar(h2.Cancel, b)
+		}
+	}
+	if x.near.link == nil && x.far.link == nil && !x.applied {
+		x.finish()
+	}
+}
+
+// finish reports the call and makes it ready for its next use.
+func (x *call) finish() {
+	x.arrived()
+	x.closeTicket(pick.Canceled) // does nothing unless a fault of our own left the ticket open
+	x.result(&x.done)
+	x.upstream.observer().Request(x.done)
+	x.forget()
+	x.streams.calls.Put(x)
+}
+
+// forget clears what was the last request's, but for memory that the next one can use.
+func (x *call) forget() {
+	x.life++
+	x.near.clear()
+	x.far.clear()
+	list, kept := x.asked.fields.list, x.kept
+	clear(list)
+	if cap(kept) > keptQueue {
+		kept = nil
+	}
+	x.retrier = retrier{}
+	x.asked = request{fields: fields{list: list[:0]}}
+	x.kept = kept[:0]
+	x.over, x.fault = true, h2.NoError
+	x.applied, x.isGRPC, x.isCall, x.pending, x.answering, x.bodiless = false, false, false, false, false, false
+	x.received, x.sent, x.resent, x.got, x.interim, x.status = 0, 0, 0, 0, 0, 0
+	x.expects, x.deadline, x.head = 0, 0, 0
+}

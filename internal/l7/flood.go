@@ -1,0 +1,100 @@
+package l7
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/h2"
+)
+
+// flood bounds what a peer may make its reader do for nothing. Frames that carry no request and no data cost, those that do earn, and time
+// earns a little. One goroutine at a time.
+type flood struct {
+	idle  [kinds]float64 // frames for nothing, by kind
+	since time.Duration
+}
+
+// kind is what a flood is made of.
+type kind uint8
+
+const (
+	pings kind = iota
+	settings
+	emptyData
+	resetStreams
+	windowUpdates
+	otherFrames
+	kinds
+)
+
+// String names the kind as logs have it.
+func (k kind) String() string {
+	return [...]string{"PING", "SETTINGS", "empty DATA", "rapid reset", "WINDOW_UPDATE", "PRIORITY or unknown frames"}[k]
+}
+
+// flood's bounds: a burst that is above what a sound peer does, and a rate at which it may go on for ever.
+func (k kind) bounds() (burst, perSecond float64) {
+	switch k {
+	case resetStreams:
+		// A client may give up all its streams at once, and twice more: HTTP/2 lets it open others at once (CVE-2023-44487).
+		return 3 * defaultStreams, 100
+	case windowUpdates:
+		return 20_000, 2_000 // some send two for each frame of data
+	case pings:
+		return 1_000, 100 // grpc clients send one for each burst of data, to measure
+	default:
+		return 1_000, 20
+	}
+}
+
+// earned is how many frames for nothing a frame with data or a head pays for.
+const earned = 4
+
+// cost takes note of a frame for nothing; it fails once there were too many.
+func (f *flood) cost(k kind, now time.Duration) error {
+	burst, _ := k.bounds()
+	if passed := now - f.since; passed > time.Second {
+		f.since = now
+		for each := range kinds {
+			_, rate := each.bounds()
+			f.idle[each] = max(0, f.idle[each]-rate*passed.Seconds())
+		}
+	}
+	if f.idle[k]++; f.idle[k] > burst {
+		return &h2.Error{Code: h2.EnhanceYourCalm, Fault: "a flood: " + k.String()}
+	}
+	return nil
+}
+
+// pay takes note of a frame that had a purpose. Streams that are reset are not paid for by others that are opened.
+func (f *flood) pay() {
+	for _, k := range [...]kind{pings, settings, emptyData, windowUpdates} {
+		f.idle[k] = max(0, f.idle[k]-earned)
+	}
+}
+
+// resets are the last streams that were reset by either side: frames for them may be under way. It is a ring.
+type resets struct {
+	ids [256]uint32
+	at  uint8
+}
+
+// add takes note of a reset; ours tells whether we sent it.
+func (r *resets) add(id uint32, ours bool) { //nolint:revive // which side it was is data
+	if ours {
+		id |= resetByUs
+	}
+	r.ids[r.at] = id
+	r.at++
+}
+
+// has tells whether a stream was reset, and whether that was our doing.
+func (r *resets) has(id uint32) (known, ours bool) {
+	for _, reset := range r.ids {
+		if reset&^resetByUs == id {
+			return true, reset&resetByUs != 0
+		}
+	}
+	return false, false
+}
+
+const resetByUs = 1 << 31

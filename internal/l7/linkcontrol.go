@@ -1,0 +1,284 @@
+package l7
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/h2"
+)
+
+// receive judges a request's head and begins the request. The caller holds the lock.
+func (x *call) receive(d *h2.Decoder, b *batch) {
+	if d.TooLarge {
+		x.refuse(reason.HeadTooLarge, b)
+		return
+	}
+	h, err := h2.ParseRequest(d.Fields)
+	if err == nil && x.near.finished && h.Length > 0 {
+		err = h2.Malformed("Content-Length without DATA")
+	}
+	if err != nil {
+		x.fault = h2.ProtocolError
+		x.refuse(reason.MalformedRequest, b)
+		return
+	}
+	x.run(&h, b)
+}
+
+func (l *link) onReset(f *h2.Frame, b *batch) error {
+	x := l.find(f.Stream)
+	if x == nil {
+		if l.isIdle(f.Stream) {
+			return connectionFault(h2.ProtocolError, "RST_STREAM on a stream that did not begin")
+		}
+		return l.flood.cost(otherFrames, l.streams.now())
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.near.link == l && x.near.id == f.Stream:
+		x.near.link = nil
+		l.drop(f.Stream, false, b)
+		l.mu.Lock()
+		l.resets.add(f.Stream, false)
+		l.mu.Unlock()
+		x.clientLeft(b)
+		return l.flood.cost(resetStreams, l.streams.now())
+	case x.far.link == l && x.far.id == f.Stream:
+		x.farReset(f.Code(), b)
+	}
+	return nil
+}
+
+func (l *link) onSettings(f *h2.Frame, b *batch) error {
+	if f.Has(h2.Ack) {
+		return nil
+	}
+	if err := l.flood.cost(settings, l.streams.now()); err != nil {
+		return err
+	}
+	l.begun = true
+	l.mu.Lock()
+	before := l.peer
+	if err := l.peer.Apply(f.Payload); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	l.settled = true
+	if l.peer.HeaderTable != before.HeaderTable {
+		l.encoder.SetTableSize(l.peer.HeaderTable)
+	}
+	if !l.ended {
+		out := l.bufferLocked()
+		l.noteLocked(out, h2.AppendSettingsAck(out.b), b)
+	}
+	delta := l.peer.Window - before.Window
+	var resized []waiter
+	if delta != 0 {
+		for id, x := range l.calls {
+			resized = append(resized, waiter{x, id})
+		}
+	}
+	l.mu.Unlock()
+	if l.origin != nil && l.origin.hungry.Load() > 0 {
+		b.serve(l.origin)
+	}
+	for _, w := range resized {
+		if err := l.widen(w.call, w.id, delta, b); err != nil {
+			return connectionFault(h2.FlowControlError, "SETTINGS_INITIAL_WINDOW_SIZE makes a window too large")
+		}
+	}
+	return nil
+}
+
+// widen changes what the peer lets a call send.
+func (l *link) widen(x *call, id uint32, by int64, b *batch) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var g *leg
+	switch {
+	case x.near.link == l && x.near.id == id:
+		g = &x.near
+	case x.far.link == l && x.far.id == id:
+		g = &x.far
+	default:
+		return nil
+	}
+	if g.window += by; g.window > h2.MaxWindow {
+		return &h2.Error{Code: h2.FlowControlError, Stream: id, Fault: "a window above 2^31-1"}
+	}
+	if by > 0 {
+		x.goOn(g, b)
+	}
+	return nil
+}
+
+func (l *link) onWindowUpdate(f *h2.Frame, b *batch) error {
+	if err := l.flood.cost(windowUpdates, l.streams.now()); err != nil {
+		return err
+	}
+	n, err := f.Increment()
+	if err != nil {
+		return err
+	}
+	if f.Stream != 0 {
+		if x := l.find(f.Stream); x != nil {
+			return l.widen(x, f.Stream, n, b)
+		}
+		if l.isIdle(f.Stream) {
+			return connectionFault(h2.ProtocolError, "WINDOW_UPDATE on a stream that did not begin")
+		}
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.window += n; l.window > h2.MaxWindow {
+		return connectionFault(h2.FlowControlError, "a window above 2^31-1")
+	}
+	if len(l.waiting) > 0 {
+		l.dirtyLocked(b) // who writes lets them go on
+	}
+	return nil
+}
+
+// farewellPing marks the PING that follows the announcement of the end: once it is answered, all that the client began before is here.
+func farewellPing() [8]byte { return [8]byte{'w', 'e', 'i', 'r', 'g', 'o', 'n', 'e'} }
+
+func (l *link) onPing(f *h2.Frame, b *batch) error {
+	data := [8]byte(f.Payload)
+	if f.Has(h2.Ack) {
+		l.mu.Lock()
+		l.pingAt = 0
+		last := l.leaving == announced && data == farewellPing()
+		l.mu.Unlock()
+		if last {
+			l.nameLast(b)
+		}
+		return nil
+	}
+	if err := l.flood.cost(pings, l.streams.now()); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		out := l.bufferLocked()
+		l.noteLocked(out, h2.AppendPing(out.b, h2.Ack, data), b)
+	}
+	return nil
+}
+
+// onGoAway ends what the endpoint will not process; a client that says it will just close.
+func (l *link) onGoAway(f *h2.Frame, b *batch) error {
+	if l.origin == nil {
+		return l.flood.cost(otherFrames, l.streams.now())
+	}
+	l.origin.withdraw(l)
+	last := f.LastStream()
+	var refused []waiter
+	l.mu.Lock()
+	l.leaving = max(l.leaving, going)
+	for id, x := range l.calls {
+		if id > last {
+			refused = append(refused, waiter{x, id})
+		}
+	}
+	if len(l.calls) == 0 && !l.ended {
+		l.farewellLocked(b)
+	}
+	l.mu.Unlock()
+	for _, w := range refused {
+		w.call.mu.Lock()
+		if g := &w.call.far; g.link == l && g.id == w.id {
+			g.link = nil
+			l.drop(w.id, true, b)
+			w.call.refusedOrBroken(b)
+		}
+		w.call.mu.Unlock()
+	}
+	return nil
+}
+
+// announce is the first step of an orderly end: no request is lost that the client has sent meanwhile.
+func (l *link) announce(b *batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leaving != staying || l.ended {
+		return
+	}
+	l.leaving, l.leftAt = announced, l.streams.now()
+	out := l.bufferLocked()
+	grown := h2.AppendGoAway(out.b, h2.MaxStream, h2.NoError, "")
+	l.noteLocked(out, h2.AppendPing(grown, 0, farewellPing()), b)
+}
+
+// nameLast is the second step: what begins from now on is refused, and with the last stream the connection ends.
+func (l *link) nameLast(b *batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leaving >= going || l.ended {
+		return
+	}
+	l.leaving = going
+	out := l.bufferLocked()
+	l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), h2.NoError, ""), b)
+	if len(l.calls) == 0 {
+		l.farewellLocked(b)
+	}
+}
+
+// goAway tells the peer what it did wrong.
+func (l *link) goAway(fault *h2.Error, b *batch) {
+	l.mu.Lock()
+	if !l.ended {
+		out := l.bufferLocked()
+		l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), fault.Code, fault.Fault), b)
+		l.farewellLocked(b)
+	}
+	l.mu.Unlock()
+	l.streams.report(l, fault)
+}
+
+// retire lets a link to an endpoint end with its last stream.
+func (l *link) retire(b *batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leaving = max(l.leaving, going)
+	if len(l.calls) == 0 && !l.ended {
+		l.farewellLocked(b)
+	}
+}
+
+// farLost goes on when the connection to the endpoint broke; untouched says that nothing of the request was written.
+func (x *call) farLost(untouched bool, b *batch) {
+	switch {
+	case x.bodiless && x.near.ended:
+		x.closeTicket(x.done.Outcome)
+		x.settle(b)
+	case untouched && !x.answering:
+		x.refused(b)
+	default:
+		x.broken(h2.InternalError, b)
+	}
+}
+
+// refusedOrBroken goes on when the endpoint says that it did not process a stream.
+func (x *call) refusedOrBroken(b *batch) { x.farLost(true, b) }
+
+// report logs why a connection was ended by us. A client that floods is worth a line; it pays with a connection for each.
+func (s *streams) report(l *link, fault *h2.Error) {
+	side, address := "client", ""
+	if l.origin != nil {
+		side, address = "endpoint", l.origin.addr.String()
+	} else {
+		address = l.arrival.client.remote.String()
+	}
+	if fault.Code == h2.EnhanceYourCalm {
+		s.floods.Add(1)
+		if now, last := s.now(), time.Duration(s.logged.Load()); now-last >= time.Second && s.logged.CompareAndSwap(int64(last), int64(now)) {
+			s.options.Logger.Warn("connection closed", "peer", side, "address", address, "fault", fault.Fault, "closed_so_far", s.floods.Load())
+		}
+		return
+	}
+	s.options.Logger.Debug("connection closed", "peer", side, "address", address, "code", fault.Code.String(), "fault", fault.Fault)
+}

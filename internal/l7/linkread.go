@@ -1,0 +1,300 @@
+package l7
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/weir-lb/weir/internal/h2"
+)
+
+// read handles what the peer sends until the connection ends, and then ends the link.
+func (l *link) read() {
+	var b batch
+	err := l.handleAll(&b)
+	for err == nil {
+		b.flush()
+		if err = l.fill(&l.streams.buffers); err != nil {
+			break
+		}
+		l.heard.Store(l.streams.coarse.Load())
+		err = l.handleAll(&b)
+	}
+	l.end(err, &b)
+}
+
+// handleAll handles all frames that are there whole.
+func (l *link) handleAll(b *batch) error {
+	in, used := l.bytes(), 0
+	for {
+		f, n, err := h2.Next(in[used:])
+		if n == 0 || err != nil {
+			l.consume(used)
+			return err
+		}
+		used += n
+		if err := l.handle(&f, b); err != nil {
+			var fault *h2.Error
+			if !errors.As(err, &fault) || fault.Stream == 0 {
+				return err
+			}
+			l.fault(fault, b)
+		}
+	}
+}
+
+// fault ends a stream that the peer did wrong on.
+func (l *link) fault(fault *h2.Error, b *batch) {
+	if x := l.find(fault.Stream); x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.near.link == l && x.near.id == fault.Stream {
+			x.clientBroke(fault.Code, b)
+			return
+		}
+		if x.far.link == l && x.far.id == fault.Stream {
+			x.broken(fault.Code, b)
+			return
+		}
+	}
+	l.reset(fault.Stream, fault.Code, b)
+}
+
+func connectionFault(code h2.Code, fault string) error { return &h2.Error{Code: code, Fault: fault} }
+
+// handle does what a frame asks for.
+func (l *link) handle(f *h2.Frame, b *batch) error {
+	if block := l.decoder.Stream(); block != 0 && (f.Type != h2.Continuation || f.Stream != block) {
+		return connectionFault(h2.ProtocolError, "a frame within a header block")
+	}
+	if !l.begun && (f.Type != h2.SettingsType || f.Has(h2.Ack)) {
+		return connectionFault(h2.ProtocolError, "a connection that does not begin with SETTINGS")
+	}
+	now := l.streams.now()
+	switch f.Type {
+	case h2.Data:
+		return l.onData(f, b)
+	case h2.Headers, h2.Continuation:
+		return l.onHeaders(f, b)
+	case h2.Reset:
+		return l.onReset(f, b)
+	case h2.SettingsType:
+		return l.onSettings(f, b)
+	case h2.Ping:
+		return l.onPing(f, b)
+	case h2.GoAway:
+		return l.onGoAway(f, b)
+	case h2.WindowUpdate:
+		return l.onWindowUpdate(f, b)
+	case h2.PushPromise:
+		return connectionFault(h2.ProtocolError, "PUSH_PROMISE")
+	case h2.Priority:
+		if err := l.flood.cost(otherFrames, now); err != nil {
+			return err
+		}
+		return f.CheckPriority()
+	default:
+		return l.flood.cost(otherFrames, now)
+	}
+}
+
+func (l *link) onData(f *h2.Frame, b *batch) error {
+	body, padding, err := f.Body()
+	if err != nil {
+		return err
+	}
+	size := int64(len(f.Payload))
+	if l.room -= size; l.room < 0 {
+		return connectionFault(h2.FlowControlError, "more DATA than the connection's window")
+	}
+	// All that arrives counts, also for a stream that was reset just now.
+	if l.unread += size; l.unread >= linkWindow/2 {
+		l.windowUpdate(0, uint32(l.unread), b) //nolint:gosec // at most the window
+		l.room += l.unread
+		l.unread = 0
+	}
+	end := f.Has(h2.EndStream)
+	if len(body) > 0 || end {
+		l.eager.Store(true)
+		l.flood.pay()
+	} else if err := l.flood.cost(emptyData, l.streams.now()); err != nil {
+		return err
+	}
+	x := l.find(f.Stream)
+	if x == nil {
+		return l.stray(f, "DATA")
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.near.link == l && x.near.id == f.Stream:
+		if err := x.body(body, padding, end, b); err != nil {
+			x.clientBroke(codeOf(err), b)
+		}
+	case x.far.link == l && x.far.id == f.Stream:
+		x.data(body, padding, end, b)
+	}
+	return nil
+}
+
+func codeOf(err error) h2.Code {
+	var fault *h2.Error
+	if errors.As(err, &fault) {
+		return fault.Code
+	}
+	return h2.InternalError
+}
+
+// isIdle tells whether a stream has not begun yet.
+func (l *link) isIdle(id uint32) bool {
+	if l.origin == nil {
+		return id%2 == 0 || id > l.last.Load()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return id%2 == 0 || id >= l.next
+}
+
+// stray judges a frame on a stream that is not there any more. What was under way when we reset it is ignored.
+func (l *link) stray(f *h2.Frame, what string) error {
+	if l.isIdle(f.Stream) {
+		return connectionFault(h2.ProtocolError, what+" on a stream that did not begin")
+	}
+	l.mu.Lock()
+	known, ours := l.resets.has(f.Stream)
+	l.mu.Unlock()
+	switch {
+	case ours:
+		return nil
+	case f.Type == h2.Headers && !known:
+		return connectionFault(h2.StreamClosed, what+" on a closed stream")
+	default:
+		return &h2.Error{Code: h2.StreamClosed, Stream: f.Stream, Fault: what + " on a closed stream"}
+	}
+}
+
+func (l *link) onHeaders(f *h2.Frame, b *batch) error {
+	if f.Type == h2.Continuation && l.decoder.Stream() == 0 {
+		return connectionFault(h2.ProtocolError, "CONTINUATION without HEADERS")
+	}
+	if f.Type == h2.Headers && f.Stream%2 == 0 {
+		return connectionFault(h2.ProtocolError, "HEADERS on a stream with an even number")
+	}
+	complete, err := l.decoder.Add(f)
+	if err != nil {
+		return err
+	}
+	if !complete {
+		if l.blockBy.Load() == 0 && l.streams.options.Timeouts.Head > 0 {
+			l.blockBy.Store(int64(l.streams.now() + l.streams.options.Timeouts.Head))
+		}
+		return nil
+	}
+	if f.Type == h2.Continuation {
+		l.blockBy.Store(0)
+	}
+	l.eager.Store(true)
+	l.flood.pay()
+	x := l.find(f.Stream)
+	if x == nil {
+		if l.origin == nil && f.Stream > l.last.Load() {
+			l.accept(f.Stream, b)
+			return nil
+		}
+		return l.stray(&h2.Frame{Type: h2.Headers, Stream: f.Stream}, "HEADERS")
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.near.link == l && x.near.id == f.Stream:
+		if err := l.requestTrailer(x, b); err != nil {
+			x.clientBroke(codeOf(err), b)
+		}
+	case x.far.link == l && x.far.id == f.Stream:
+		if l.decoder.TooLarge {
+			x.broken(h2.Cancel, b)
+			return nil
+		}
+		x.response(l.decoder.Fields, l.decoder.EndsStream(), b)
+	}
+	return nil
+}
+
+// requestTrailer takes a trailer section in.
+func (l *link) requestTrailer(x *call, b *batch) error {
+	if !x.near.finished && (!l.decoder.EndsStream() || l.decoder.TooLarge) {
+		return &h2.Error{Code: h2.ProtocolError, Stream: x.near.id, Fault: "a trailer section that is too large, or not the end"}
+	}
+	return x.bodyTrailer(l.decoder.Fields, b)
+}
+
+// accept begins a request.
+func (l *link) accept(id uint32, b *batch) {
+	x, _ := l.streams.calls.Get().(*call)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l.mu.Lock()
+	l.last.Store(id)
+	limit := l.streams.options.Limits.Streams
+	if l.leaving >= going || l.ended || over(len(l.calls)+1, limit) {
+		l.resets.add(id, true)
+		l.mu.Unlock()
+		l.reset(id, h2.RefusedStream, b)
+		l.streams.calls.Put(x)
+		return
+	}
+	l.calls[id] = x
+	window := l.peer.Window
+	l.mu.Unlock()
+	x.begin(l, id, window)
+	x.near.finished = l.decoder.EndsStream()
+	x.far.last = x.near.finished
+	x.receive(l.decoder, b)
+}
+
+// end ends the link: its calls go on elsewhere, or end with it.
+func (l *link) end(err error, b *batch) {
+	var fault *h2.Error
+	if errors.As(err, &fault) {
+		l.goAway(fault, b)
+	}
+	b.flush()
+	l.mu.Lock()
+	l.ended = true
+	calls, flushed := l.calls, l.flushed
+	if l.outgoing != nil {
+		flushed += uint64(len(l.outgoing.b)) // some of it may be on its way
+	}
+	l.calls, l.waiting, l.out = nil, nil, nil
+	l.mu.Unlock()
+	if l.origin != nil {
+		l.origin.lost(l)
+	}
+	for id, x := range calls {
+		x.mu.Lock()
+		switch {
+		case x.near.link == l && x.near.id == id:
+			x.clientLeft(b)
+		case x.far.link == l && x.far.id == id:
+			x.far.link = nil
+			x.farLost(x.headAt >= flushed, b)
+		}
+		x.mu.Unlock()
+	}
+	b.flush()
+	if fault != nil && l.arrival != nil {
+		l.linger()
+	}
+	l.stash(&l.streams.buffers)
+	_ = l.Conn.Close()
+	l.streams.forget(l)
+	if l.arrival != nil {
+		l.streams.left(l, l.arrival)
+	}
+}
+
+// linger lets a client read why its connection ends: to close with bytes unread would tear that out of its hands.
+func (l *link) linger() {
+	_ = l.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, l.Conn, lingerBytes)
+}

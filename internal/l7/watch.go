@@ -1,0 +1,183 @@
+package l7
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/h2"
+)
+
+const (
+	// watchEvery is how exact time limits are: a tenth of what is noticed, and rare enough to cost nothing.
+	watchEvery = 100 * time.Millisecond
+	// endpointPing is how often an endpoint is pinged that says nothing but answers to pings: grpc servers close a connection that pings
+	// them more often.
+	endpointPing = 5 * time.Minute
+)
+
+// watch keeps the coarse clock and all time limits of links and calls, until the server ends.
+func (s *streams) watch() {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	var b batch
+	var calls []waiter
+	for {
+		now := s.shared.clock()
+		s.coarse.Store(int64(now))
+		s.each(func(l *link) { calls = l.check(now, calls[:0], &b) })
+		b.flush()
+		clear(calls)
+		select {
+		case <-ticker.C:
+		case <-s.life.Done():
+			return
+		}
+	}
+}
+
+// check looks after a link and its calls. calls is memory to use.
+func (l *link) check(now time.Duration, calls []waiter, b *batch) []waiter {
+	l.mu.Lock()
+	if l.ended {
+		l.mu.Unlock()
+		return calls
+	}
+	cut := l.isStuckLocked(now) || l.isSilentLocked(now, b)
+	l.ageLocked(now, b)
+	idle := l.origin != nil && l.leaving == gone
+	for id, x := range l.calls {
+		calls = append(calls, waiter{x, id})
+	}
+	l.mu.Unlock()
+	if idle {
+		l.origin.withdraw(l)
+	}
+	if by := l.blockBy.Load(); by != 0 && now > time.Duration(by) {
+		cut = true
+	}
+	if cut {
+		_ = l.Conn.Close() // the reader finds out
+		return calls
+	}
+	for _, w := range calls {
+		w.call.check(l, w.id, b)
+	}
+	return calls
+}
+
+// isStuckLocked tells whether the peer has taken nothing for too long, or too much waits for it.
+func (l *link) isStuckLocked(now time.Duration) bool {
+	if l.pendingLocked() > backlogMost {
+		return true
+	}
+	limit := l.streams.options.Timeouts.Body
+	if !l.stuck {
+		l.seen = progress{}
+		return false
+	}
+	if taken := l.taken.Load(); l.seen.at == 0 || taken != l.seen.bytes {
+		l.seen = progress{taken, now}
+	}
+	return limit > 0 && now-l.seen.at > limit
+}
+
+// isSilentLocked asks a peer that says nothing whether it lives, and tells whether the answer did not come.
+func (l *link) isSilentLocked(now time.Duration, b *batch) bool {
+	heard := time.Duration(l.heard.Load())
+	if heard >= l.pingAt {
+		l.pingAt = 0
+	}
+	if l.pingAt > 0 {
+		return heard < l.pingAt && now-l.pingAt > pingWait
+	}
+	if now-heard < pingAfter || l.origin != nil && !l.eager.Load() && now < l.nextPing {
+		return false
+	}
+	l.eager.Store(false)
+	l.pingAt, l.nextPing = now, now+endpointPing
+	out := l.bufferLocked()
+	l.noteLocked(out, h2.AppendPing(out.b, 0, [8]byte{}), b)
+	return false
+}
+
+// ageLocked ends a link that is not used any more, and leads one that ends to its end.
+func (l *link) ageLocked(now time.Duration, b *batch) {
+	t := &l.streams.options.Timeouts
+	idle := t.Idle
+	if l.origin != nil {
+		idle = t.EndpointIdle
+	}
+	unused := len(l.calls) == 0 && l.leaving == staying
+	switch {
+	case unused && !l.settled && t.Head > 0 && now-l.idleAt > t.Head && l.origin == nil,
+		unused && idle > 0 && now-l.idleAt > idle:
+		out := l.bufferLocked()
+		l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), h2.NoError, "idle"), b)
+		l.farewellLocked(b)
+	case l.leaving == announced && now-l.leftAt > goAwayWait:
+		l.leaving = going
+		out := l.bufferLocked()
+		l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), h2.NoError, ""), b)
+		if len(l.calls) == 0 {
+			l.farewellLocked(b)
+		}
+	case l.leaving == gone && now-l.leftAt > pingWait:
+		_ = l.Conn.Close()
+	}
+}
+
+// check looks at a call's time limits.
+func (x *call) check(l *link, id uint32, b *batch) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	near := x.near.link == l && x.near.id == id
+	if x.over || !near && (x.far.link != l || x.far.id != id) {
+		return
+	}
+	now, t := x.clock(), &x.streams.options.Timeouts
+	if x.isGRPC && x.head > 0 && !x.answered && now-x.head > unaryTail {
+		x.answer(x.head, pick.Success)
+	}
+	quiet := now - x.moved - watchEvery // by which moved may be too early
+	switch {
+	case x.deadline > 0 && now >= x.deadline:
+		x.late(overdue, b)
+	case x.answering:
+		stalled := near && x.near.queue.len() > 0
+		if stalled && t.Body > 0 && quiet > t.Body {
+			x.clientStalled(b)
+		} else if !near && t.Body > 0 && quiet > t.Body {
+			x.misbehaved(b) // its answer was whole without the end
+		}
+	case x.isCall || x.far.link == nil:
+	case x.far.isSent() && !x.far.last:
+		if t.Body > 0 && quiet > t.Body {
+			x.leaveFar(h2.Cancel, b)
+			x.closeTicket(pick.Canceled)
+			x.refuse(reason.BodyTimeout, b)
+		}
+	case t.Response > 0 && quiet > t.Response:
+		x.late(timedOut, b)
+	}
+}
+
+// late ends a call whose time is over.
+func (x *call) late(e ending, b *batch) {
+	x.leaveFar(h2.Cancel, b)
+	if x.answering {
+		x.cut(e)
+		x.endNear(b)
+		return
+	}
+	x.closeTicket(e.outcome(0))
+	x.refuse(e.reason(), b)
+}
+
+// clientStalled ends a call whose client does not read its answer.
+func (x *call) clientStalled(b *batch) {
+	x.leaveFar(h2.Cancel, b)
+	x.cut(clientGone)
+	x.leaveNear(h2.Cancel, b)
+	x.settle(b)
+}
