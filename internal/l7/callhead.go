@@ -46,7 +46,9 @@ func (l *link) requestLocked(x *call) {
 			continue
 		}
 		if f.Name == "trailer" && hasToken([]string{f.Value}, filterStateLower) {
-			e.Add(f.Name, withoutToken(f.Value, filterStateLower))
+			if rest := withoutToken(f.Value, filterStateLower); rest != "" {
+				e.Add(f.Name, rest)
+			}
 			continue
 		}
 		e.AddField(*f)

@@ -44,7 +44,8 @@ func (l *link) takeOutput(b *batch) bool {
 			l.mu.Unlock() // the window grew since
 			continue
 		}
-		if empty || l.ended {
+		done := empty || l.ended
+		if done {
 			l.writing = false
 			if l.leaving == gone && !l.ended {
 				l.hangUpLocked()
@@ -54,7 +55,7 @@ func (l *link) takeOutput(b *batch) bool {
 			l.sending = l.outgoing.b
 		}
 		l.mu.Unlock()
-		return len(l.sending) > 0
+		return !done
 	}
 }
 
