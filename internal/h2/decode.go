@@ -42,7 +42,7 @@ func NewDecoder(bytes, count int) *Decoder {
 	}
 	d := &Decoder{bytes: bytes, count: count}
 	d.hpack = hpack.NewDecoder(tableSize, d.emit)
-	d.hpack.SetMaxStringLength(bytes)
+	d.hpack.SetMaxStringLength(bytes + encodedSlack)
 	return d
 }
 

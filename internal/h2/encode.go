@@ -46,7 +46,7 @@ func (e *Encoder) Append(dst []byte, stream uint32, flags Flags, maxPayload int)
 		if n == len(rest) {
 			flags |= EndHeaders
 		}
-		dst = AppendHeader(dst, t, flags, stream, n)
+		dst = Frame{Type: t, Flags: flags, Stream: stream}.AppendHeader(dst, n)
 		dst = append(dst, rest[:n]...)
 		if rest = rest[n:]; len(rest) == 0 {
 			break

@@ -48,8 +48,8 @@ func (e *Error) Error() string { return e.Code.String() + ": " + e.Fault }
 // connectionError is a fault that ends the connection.
 func connectionError(code Code, fault string) error { return &Error{Code: code, Fault: fault} }
 
-// Malformed is why a head or a trailer section is malformed (RFC 9113 section 8.1.1).
-type Malformed string
+// MalformedError is why a head or a trailer section is malformed (RFC 9113 section 8.1.1).
+type MalformedError string
 
 // Error describes the fault.
-func (m Malformed) Error() string { return string(m) }
+func (m MalformedError) Error() string { return string(m) }

@@ -16,7 +16,7 @@ type Head struct {
 
 // ParseRequest judges a request's head. The fields are those of one block; their slice is changed.
 //
-// Errors: Malformed. Stricter than RFC 9113: every request has an authority, Host may not differ from it, the scheme is http or
+// Errors: MalformedError. Stricter than RFC 9113: every request has an authority, Host may not differ from it, the scheme is http or
 // https, fields have no control characters, and Content-Length is one number.
 func ParseRequest(fields []Field) (Head, error) {
 	h := Head{Length: -1}
@@ -35,13 +35,13 @@ func ParseRequest(fields []Field) (Head, error) {
 	case h.Method == "CONNECT": // refused by who asks; it has neither scheme nor path
 		return h, nil
 	case h.Method == "" || !isToken(h.Method):
-		return h, Malformed("no valid :method")
+		return h, MalformedError("no valid :method")
 	case h.Scheme != "http" && h.Scheme != "https":
-		return h, Malformed("no valid :scheme")
+		return h, MalformedError("no valid :scheme")
 	case !isTarget(h.Path) || h.Path[0] != '/' && (h.Path != "*" || h.Method != "OPTIONS"):
-		return h, Malformed("no valid :path")
+		return h, MalformedError("no valid :path")
 	case !isAuthority(h.Authority):
-		return h, Malformed("no valid :authority")
+		return h, MalformedError("no valid :authority")
 	default:
 		return h, nil
 	}
@@ -65,10 +65,10 @@ func (h *Head) requestPseudo(fields []Field) (int, error) {
 		case ":path":
 			to = &h.Path
 		default:
-			return 0, Malformed("an unknown pseudo-field")
+			return 0, MalformedError("an unknown pseudo-field")
 		}
 		if *to != "" || f.Value == "" {
-			return 0, Malformed("a pseudo-field that is repeated or empty")
+			return 0, MalformedError("a pseudo-field that is repeated or empty")
 		}
 		*to = f.Value
 	}
@@ -77,24 +77,24 @@ func (h *Head) requestPseudo(fields []Field) (int, error) {
 
 // ParseResponse judges a response's head, an interim one as well.
 //
-// Errors: Malformed.
+// Errors: MalformedError.
 func ParseResponse(fields []Field) (Head, error) {
 	h := Head{Length: -1}
 	if len(fields) == 0 || fields[0].Name != ":status" {
-		return h, Malformed("no :status")
+		return h, MalformedError("no :status")
 	}
 	status := fields[0].Value
 	if len(status) != 3 {
-		return h, Malformed("no valid :status")
+		return h, MalformedError("no valid :status")
 	}
 	for _, c := range []byte(status) {
 		if c < '0' || c > '9' {
-			return h, Malformed("no valid :status")
+			return h, MalformedError("no valid :status")
 		}
 		h.Status = h.Status*10 + int(c-'0')
 	}
 	if h.Status < 100 || h.Status == 101 { // HTTP/2 has no 101 (section 8.6)
-		return h, Malformed("no valid :status")
+		return h, MalformedError("no valid :status")
 	}
 	h.Fields = fields[1:]
 	return h, h.regular()
@@ -102,18 +102,18 @@ func ParseResponse(fields []Field) (Head, error) {
 
 // CheckTrailer judges a trailer section: fields that frame a message, or say whom it is for, come too late.
 //
-// Errors: Malformed.
+// Errors: MalformedError.
 func CheckTrailer(fields []Field) error {
 	h := Head{Length: -1, Fields: fields}
 	if err := h.regular(); err != nil {
 		return err
 	}
 	if h.Length >= 0 {
-		return Malformed("Content-Length in a trailer section")
+		return MalformedError("Content-Length in a trailer section")
 	}
 	for i := range fields {
 		if name := fields[i].Name; name == "host" || name == "trailer" || name == "te" {
-			return Malformed("a field in a trailer section that belongs to the head")
+			return MalformedError("a field in a trailer section that belongs to the head")
 		}
 	}
 	return nil
@@ -124,22 +124,22 @@ func (h *Head) regular() error {
 	for i := range h.Fields {
 		f := &h.Fields[i]
 		if !isFieldName(f.Name) {
-			return Malformed("a field name in upper case, empty, not a token, or a pseudo-field out of place")
+			return MalformedError("a field name in upper case, empty, not a token, or a pseudo-field out of place")
 		}
 		if !isFieldValue(f.Value) {
-			return Malformed("a field value with control characters, or white space at its ends")
+			return MalformedError("a field value with control characters, or white space at its ends")
 		}
 		switch f.Name {
 		case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade":
-			return Malformed("a field of an HTTP/1 connection")
+			return MalformedError("a field of an HTTP/1 connection")
 		case "te":
 			if f.Value != "trailers" {
-				return Malformed("TE other than trailers")
+				return MalformedError("TE other than trailers")
 			}
 		case "content-length":
 			n, ok := parseLength(f.Value)
 			if !ok || h.Length >= 0 {
-				return Malformed("Content-Length that is repeated or no number")
+				return MalformedError("Content-Length that is repeated or no number")
 			}
 			h.Length = n
 		default:
@@ -156,7 +156,7 @@ func (h *Head) host() error {
 			continue
 		}
 		if at >= 0 {
-			return Malformed("two Hosts")
+			return MalformedError("two Hosts")
 		}
 		at = i
 	}
@@ -168,7 +168,7 @@ func (h *Head) host() error {
 		h.Authority = value
 	}
 	if !strings.EqualFold(value, h.Authority) {
-		return Malformed("Host differs from :authority")
+		return MalformedError("Host differs from :authority")
 	}
 	copy(h.Fields[1:at+1], h.Fields[:at])
 	h.Fields = h.Fields[1:]

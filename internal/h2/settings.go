@@ -24,7 +24,7 @@ type Setting struct {
 // AppendSettings appends a SETTINGS frame.
 func AppendSettings(dst []byte, settings ...Setting) []byte {
 	const each = 6
-	dst = AppendHeader(dst, SettingsType, 0, 0, each*len(settings))
+	dst = Frame{Type: SettingsType}.AppendHeader(dst, each*len(settings))
 	for _, s := range settings {
 		dst = binary.BigEndian.AppendUint16(dst, uint16(s.ID))
 		dst = binary.BigEndian.AppendUint32(dst, s.Value)
@@ -33,7 +33,9 @@ func AppendSettings(dst []byte, settings ...Setting) []byte {
 }
 
 // AppendSettingsAck appends the acknowledgement of a SETTINGS frame.
-func AppendSettingsAck(dst []byte) []byte { return AppendHeader(dst, SettingsType, Ack, 0, 0) }
+func AppendSettingsAck(dst []byte) []byte {
+	return Frame{Type: SettingsType, Flags: Ack}.AppendHeader(dst, 0)
+}
 
 // Settings are a peer's settings that concern what it is sent.
 type Settings struct {

@@ -1,6 +1,9 @@
 package l7
 
-import "runtime"
+import (
+	"runtime"
+	"slices"
+)
 
 // batch is what one goroutine has made others write: each link once, however many frames were appended to it. One goroutine at a time.
 type batch struct {
@@ -9,12 +12,9 @@ type batch struct {
 }
 
 func (b *batch) serve(o *origin) {
-	for _, known := range b.origins {
-		if known == o {
-			return
-		}
+	if !slices.Contains(b.origins, o) {
+		b.origins = append(b.origins, o)
 	}
-	b.origins = append(b.origins, o)
 }
 
 // flush writes everything. It gives other goroutines one chance to append to the same links before: what they bring costs no call of its own.

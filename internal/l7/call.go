@@ -57,9 +57,9 @@ type call struct {
 }
 
 const (
-	// resendsMost bounds how often a request is sent again because it is known not to have been processed: a connection that ends after each
-	// hundred requests meets few of them twice.
-	resendsMost = 8
+	// resendsMost bounds how often a request is sent again because it is known not to have been processed: enough for an endpoint that ends
+	// each connection after a twentieth of the requests that arrive at once.
+	resendsMost = 20
 	// interimMost bounds 1xx responses: a progress report each second for a quarter of a minute.
 	interimMost = 16
 )
@@ -178,7 +178,7 @@ func (x *call) notConnected(life uint64, e ending, b *batch) {
 // isReplayable tells whether another attempt can be sent all that was received of the body.
 func (x *call) isReplayable() bool { return x.sent == 0 || x.whole }
 
-// again sends the request once more, to the same endpoint, since it is known that it was not processed. False if it cannot.
+// resend sends the request once more, to the same endpoint, since it is known that it was not processed. False if it cannot.
 func (x *call) resend(b *batch) bool {
 	if x.answering || !x.isReplayable() || x.resent >= resendsMost {
 		return false
@@ -191,7 +191,7 @@ func (x *call) resend(b *batch) bool {
 // fail ends an attempt without a response: another one follows, or the client is told.
 func (x *call) fail(e ending, b *batch) {
 	untouched := e == connectFailed || e == connectTimedOut || e == unprocessed
-	if x.mayRetry(e, 0) && (untouched || isIdempotent(x.asked.method)) && x.isReplayable() && x.retrier.again(e, 0) {
+	if x.mayRetry(e, 0) && (untouched || isIdempotent(x.asked.method)) && x.isReplayable() && x.again(e, 0) {
 		x.send(b)
 		return
 	}
@@ -226,11 +226,13 @@ func (x *call) leaveFar(code h2.Code, b *batch) {
 		return
 	}
 	open := !g.ended || !g.finished
+	how := bothEnded
 	if open {
 		l.reset(g.id, code, b)
+		how = byUs
 	}
 	g.link = nil
-	l.drop(g.id, open, b)
+	l.drop(g.id, how, b)
 }
 
 // leaveNear is done with the client's stream, likewise.
@@ -241,11 +243,13 @@ func (x *call) leaveNear(code h2.Code, b *batch) {
 		return
 	}
 	open := !g.ended || !g.finished || code != h2.NoError
+	how := bothEnded
 	if open {
 		l.reset(g.id, code, b)
+		how = byUs
 	}
 	g.link = nil
-	l.drop(g.id, open, b)
+	l.drop(g.id, how, b)
 }
 
 // settle ends what is over: a client's stream whose answer was sent whole, and the call when both streams are.

@@ -22,7 +22,7 @@ func (x *call) move(to, from *leg, p []byte, b *batch) {
 	}
 	n := 0
 	if len(p) > 0 || to.last && !to.ended && len(to.trailer) == 0 {
-		n = to.link.data(x, to, p, to.last && len(to.trailer) == 0, b)
+		n = to.link.data(to, p, b)
 	}
 	if waits {
 		to.queue.drop(n)
@@ -71,8 +71,13 @@ func (x *call) goOn(g *leg, b *batch) {
 }
 
 // body takes data of the request in.
-func (x *call) body(p []byte, padding int, end bool, b *batch) error {
+func (x *call) body(f *h2.Frame, b *batch) error {
 	g := &x.near
+	p, padding, err := f.Body()
+	if err != nil {
+		return err
+	}
+	end := f.Has(h2.EndStream)
 	if g.finished {
 		return &h2.Error{Code: h2.StreamClosed, Stream: g.id, Fault: "DATA after the stream's end"}
 	}
@@ -145,7 +150,7 @@ func (x *call) clientBroke(code h2.Code, b *batch) {
 func (x *call) clientLeft(b *batch) {
 	if l := x.near.link; l != nil {
 		x.near.link = nil
-		l.drop(x.near.id, true, b)
+		l.drop(x.near.id, byPeer, b)
 	}
 	e := clientGone
 	if x.isDeadlineNear() {
@@ -153,13 +158,12 @@ func (x *call) clientLeft(b *batch) {
 	}
 	x.leaveFar(h2.Cancel, b)
 	x.arrived()
-	if x.answering {
-		x.cut(e)
-	} else {
+	if !x.answering {
 		x.closeTicket(e.outcome(0))
 		x.refuse(e.reason(), b)
 		return
 	}
+	x.cut(e)
 	x.settle(b)
 }
 

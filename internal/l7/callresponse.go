@@ -10,11 +10,12 @@ import (
 )
 
 // response takes a response's head in, an interim one as well. A malformed one is as good as none.
-func (x *call) response(list []h2.Field, end bool, b *batch) {
+func (x *call) response(d *h2.Decoder, b *batch) {
 	if x.answering {
-		x.responseTrailer(list, end, b)
+		x.responseTrailer(d, b)
 		return
 	}
+	list, end := d.Fields, d.EndsStream()
 	h, err := h2.ParseResponse(list)
 	interim := h.Status >= 100 && h.Status < 200
 	if err != nil || interim && (end || x.interim >= interimMost) {
@@ -27,7 +28,7 @@ func (x *call) response(list []h2.Field, end bool, b *batch) {
 		return
 	}
 	x.status = h.Status
-	if x.mayRetry(answered, h.Status) && isIdempotent(x.asked.method) && x.isReplayable() && x.retrier.again(answered, h.Status) {
+	if x.mayRetry(answered, h.Status) && isIdempotent(x.asked.method) && x.isReplayable() && x.again(answered, h.Status) {
 		x.far.finished = end
 		x.leaveFar(h2.Cancel, b)
 		x.send(b)
@@ -61,8 +62,14 @@ func (x *call) response(list []h2.Field, end bool, b *batch) {
 }
 
 // data takes a part of the response's body in.
-func (x *call) data(p []byte, padding int, end bool, b *batch) {
+func (x *call) data(f *h2.Frame, b *batch) {
 	g := &x.far
+	p, padding, err := f.Body()
+	if err != nil {
+		x.broken(h2.ProtocolError, b)
+		return
+	}
+	end := f.Has(h2.EndStream)
 	if g.room -= int64(len(p) + padding); g.room < 0 {
 		x.broken(h2.FlowControlError, b)
 		return
@@ -96,8 +103,9 @@ func (x *call) data(p []byte, padding int, end bool, b *batch) {
 }
 
 // responseTrailer takes a response's trailer section in.
-func (x *call) responseTrailer(list []h2.Field, end bool, b *batch) {
-	if !end || h2.CheckTrailer(list) != nil || x.expected >= 0 && !x.bodiless && x.got < x.expected {
+func (x *call) responseTrailer(d *h2.Decoder, b *batch) {
+	list := d.Fields
+	if !d.EndsStream() || h2.CheckTrailer(list) != nil || x.expected >= 0 && !x.bodiless && x.got < x.expected {
 		x.cutShort(b)
 		return
 	}
@@ -180,7 +188,7 @@ func (x *call) farReset(code h2.Code, b *batch) {
 	g := &x.far
 	if l := g.link; l != nil {
 		g.link = nil
-		l.drop(g.id, true, b)
+		l.drop(g.id, byPeer, b)
 	}
 	switch {
 	case x.bodiless && x.near.ended:

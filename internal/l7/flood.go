@@ -78,10 +78,23 @@ type resets struct {
 	at  uint8
 }
 
-// add takes note of a reset; ours tells whether we sent it.
-func (r *resets) add(id uint32, ours bool) { //nolint:revive // which side it was is data
-	if ours {
+// closure is how a stream ended.
+type closure uint8
+
+const (
+	bothEnded closure = iota
+	byUs              // reset
+	byPeer            // reset
+)
+
+// add takes note of a stream's end.
+func (r *resets) add(id uint32, c closure) {
+	switch c {
+	case bothEnded:
+		return
+	case byUs:
 		id |= resetByUs
+	default:
 	}
 	r.ids[r.at] = id
 	r.at++

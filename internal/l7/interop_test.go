@@ -25,7 +25,9 @@ func TestGRPCInterop(t *testing.T) {
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
 		server.Stop()
-		<-served
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
 	})
 	for _, protocol := range []l7.Protocol{l7.Detect, l7.GRPC} {
 		p := start(t, l7.Options{Protocol: protocol, Upstreams: only(poolOf(addrOf(listener)), nil)})

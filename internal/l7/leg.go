@@ -4,6 +4,7 @@ import "github.com/weir-lb/weir/internal/h2"
 
 // leg is a call's stream on one of its two links, and what waits to be sent there. It is guarded by the call's lock.
 type leg struct {
+	call     *call
 	link     *link // nil: there is no stream, not yet or not any more
 	id       uint32
 	window   int64 // what the peer lets us send
@@ -39,7 +40,7 @@ func (g *leg) clear() {
 	q.clear()
 	trailer := g.trailer
 	clear(trailer)
-	*g = leg{queue: q, trailer: trailer[:0]}
+	*g = leg{call: g.call, queue: q, trailer: trailer[:0]}
 }
 
 // give gives n bytes back to the peer's window, as soon as it is worth a frame.

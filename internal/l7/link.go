@@ -114,12 +114,10 @@ func (l *link) find(id uint32) *call {
 }
 
 // drop ends a stream. The caller holds its call's lock.
-func (l *link) drop(id uint32, reset bool, b *batch) {
+func (l *link) drop(id uint32, c closure, b *batch) {
 	l.mu.Lock()
 	delete(l.calls, id)
-	if reset {
-		l.resets.add(id, true)
-	}
+	l.resets.add(id, c)
 	if len(l.calls) == 0 {
 		l.idleAt = l.streams.now()
 		if l.leaving == going && !l.ended {
@@ -193,9 +191,9 @@ func (l *link) windowUpdate(id, increment uint32, b *batch) {
 	l.noteLocked(out, h2.AppendWindowUpdate(out.b, id, increment), b)
 }
 
-// data sends as much of p on a stream as the windows and the backlog allow, and tells how much that was; last says that p is the end of it. A
-// leg that could send more but for the connection waits for it. The caller holds the call's lock.
-func (l *link) data(x *call, g *leg, p []byte, last bool, b *batch) (n int) {
+// data sends as much of p, which is all that a leg has, as the windows and the backlog allow, and tells how much that was. A leg that could
+// send more but for the connection waits for it. The caller holds the call's lock.
+func (l *link) data(g *leg, p []byte, b *batch) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
@@ -207,14 +205,14 @@ func (l *link) data(x *call, g *leg, p []byte, last bool, b *batch) (n int) {
 		if len(p) > n && (size <= 0 || full) {
 			if g.window > 0 && !g.waiting {
 				g.waiting = true
-				l.waiting = append(l.waiting, waiter{x, g.id})
+				l.waiting = append(l.waiting, waiter{g.call, g.id})
 			}
 			return n
 		}
 		size = max(size, 0)
 		end := n + int(size)
 		var flags h2.Flags
-		if last && end == len(p) {
+		if g.last && len(g.trailer) == 0 && end == len(p) {
 			flags, g.ended = h2.EndStream, true
 		}
 		if size > 0 || g.ended {

@@ -1,6 +1,8 @@
 package l7
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -15,7 +17,7 @@ func (x *call) receive(d *h2.Decoder, b *batch) {
 	}
 	h, err := h2.ParseRequest(d.Fields)
 	if err == nil && x.near.finished && h.Length > 0 {
-		err = h2.Malformed("Content-Length without DATA")
+		err = h2.MalformedError("Content-Length without DATA")
 	}
 	if err != nil {
 		x.fault = h2.ProtocolError
@@ -37,11 +39,6 @@ func (l *link) onReset(f *h2.Frame, b *batch) error {
 	defer x.mu.Unlock()
 	switch {
 	case x.near.link == l && x.near.id == f.Stream:
-		x.near.link = nil
-		l.drop(f.Stream, false, b)
-		l.mu.Lock()
-		l.resets.add(f.Stream, false)
-		l.mu.Unlock()
 		x.clientLeft(b)
 		return l.flood.cost(resetStreams, l.streams.now())
 	case x.far.link == l && x.far.id == f.Stream:
@@ -187,16 +184,22 @@ func (l *link) onGoAway(f *h2.Frame, b *batch) error {
 		l.farewellLocked(b)
 	}
 	l.mu.Unlock()
+	inOrder(refused)
 	for _, w := range refused {
 		w.call.mu.Lock()
 		if g := &w.call.far; g.link == l && g.id == w.id {
 			g.link = nil
-			l.drop(w.id, true, b)
+			l.drop(w.id, byPeer, b)
 			w.call.refusedOrBroken(b)
 		}
 		w.call.mu.Unlock()
 	}
 	return nil
+}
+
+// inOrder sorts calls by their streams: those that began first are sent again first, so that none is unlucky for ever.
+func inOrder(calls []waiter) {
+	slices.SortFunc(calls, func(a, b waiter) int { return cmp.Compare(a.id, b.id) })
 }
 
 // announce is the first step of an orderly end: no request is lost that the client has sent meanwhile.

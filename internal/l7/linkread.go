@@ -34,8 +34,8 @@ func (l *link) handleAll(b *batch) error {
 		}
 		used += n
 		if err := l.handle(&f, b); err != nil {
-			var fault *h2.Error
-			if !errors.As(err, &fault) || fault.Stream == 0 {
+			fault, ok := errors.AsType[*h2.Error](err)
+			if !ok || fault.Stream == 0 {
 				return err
 			}
 			l.fault(fault, b)
@@ -99,7 +99,7 @@ func (l *link) handle(f *h2.Frame, b *batch) error {
 }
 
 func (l *link) onData(f *h2.Frame, b *batch) error {
-	body, padding, err := f.Body()
+	body, _, err := f.Body()
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,7 @@ func (l *link) onData(f *h2.Frame, b *batch) error {
 		l.room += l.unread
 		l.unread = 0
 	}
-	end := f.Has(h2.EndStream)
-	if len(body) > 0 || end {
+	if len(body) > 0 || f.Has(h2.EndStream) {
 		l.eager.Store(true)
 		l.flood.pay()
 	} else if err := l.flood.cost(emptyData, l.streams.now()); err != nil {
@@ -128,18 +127,17 @@ func (l *link) onData(f *h2.Frame, b *batch) error {
 	defer x.mu.Unlock()
 	switch {
 	case x.near.link == l && x.near.id == f.Stream:
-		if err := x.body(body, padding, end, b); err != nil {
+		if err := x.body(f, b); err != nil {
 			x.clientBroke(codeOf(err), b)
 		}
 	case x.far.link == l && x.far.id == f.Stream:
-		x.data(body, padding, end, b)
+		x.data(f, b)
 	}
 	return nil
 }
 
 func codeOf(err error) h2.Code {
-	var fault *h2.Error
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*h2.Error](err); ok {
 		return fault.Code
 	}
 	return h2.InternalError
@@ -215,7 +213,7 @@ func (l *link) onHeaders(f *h2.Frame, b *batch) error {
 			x.broken(h2.Cancel, b)
 			return nil
 		}
-		x.response(l.decoder.Fields, l.decoder.EndsStream(), b)
+		x.response(l.decoder, b)
 	}
 	return nil
 }
@@ -237,7 +235,7 @@ func (l *link) accept(id uint32, b *batch) {
 	l.last.Store(id)
 	limit := l.streams.options.Limits.Streams
 	if l.leaving >= going || l.ended || over(len(l.calls)+1, limit) {
-		l.resets.add(id, true)
+		l.resets.add(id, byUs)
 		l.mu.Unlock()
 		l.reset(id, h2.RefusedStream, b)
 		l.streams.calls.Put(x)
@@ -254,14 +252,17 @@ func (l *link) accept(id uint32, b *batch) {
 
 // end ends the link: its calls go on elsewhere, or end with it.
 func (l *link) end(err error, b *batch) {
-	var fault *h2.Error
-	if errors.As(err, &fault) {
+	fault, isFault := errors.AsType[*h2.Error](err)
+	if isFault {
 		l.goAway(fault, b)
 	}
 	b.flush()
 	l.mu.Lock()
 	l.ended = true
-	calls, flushed := l.calls, l.flushed
+	calls, flushed := make([]waiter, 0, len(l.calls)), l.flushed
+	for id, x := range l.calls {
+		calls = append(calls, waiter{x, id})
+	}
 	if l.outgoing != nil {
 		flushed += uint64(len(l.outgoing.b)) // some of it may be on its way
 	}
@@ -270,7 +271,9 @@ func (l *link) end(err error, b *batch) {
 	if l.origin != nil {
 		l.origin.lost(l)
 	}
-	for id, x := range calls {
+	inOrder(calls)
+	for _, w := range calls {
+		x, id := w.call, w.id
 		x.mu.Lock()
 		switch {
 		case x.near.link == l && x.near.id == id:
@@ -282,11 +285,11 @@ func (l *link) end(err error, b *batch) {
 		x.mu.Unlock()
 	}
 	b.flush()
-	if fault != nil && l.arrival != nil {
+	if isFault && l.arrival != nil {
 		l.linger()
 	}
 	l.stash(&l.streams.buffers)
-	_ = l.Conn.Close()
+	_ = l.Close()
 	l.streams.forget(l)
 	if l.arrival != nil {
 		l.streams.left(l, l.arrival)

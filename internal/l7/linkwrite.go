@@ -62,7 +62,7 @@ func (l *link) takeOutput(b *batch) bool {
 // hangUpLocked closes a link on which all is said: a client gets the time to read that.
 func (l *link) hangUpLocked() {
 	if l.origin != nil {
-		_ = l.Conn.Close()
+		_ = l.Close()
 		return
 	}
 	_ = l.SetReadDeadline(time.Now().Add(lingerTime))
@@ -85,7 +85,7 @@ func (l *link) wrote() bool {
 		l.streams.buffers.out.Put(done)
 	}
 	if broken != nil {
-		_ = l.Conn.Close() // the reader finds out, and ends the link
+		_ = l.Close() // the reader finds out, and ends the link
 		return false
 	}
 	return true
@@ -97,7 +97,7 @@ func (l *link) drainLater() {
 	l.stuck = true
 	l.mu.Unlock()
 	if !l.streams.running.start(l.drain) {
-		_ = l.Conn.Close()
+		_ = l.Close()
 	}
 }
 
@@ -132,7 +132,7 @@ func (l *link) writeAll() {
 		}
 		return
 	}
-	n, err := l.Conn.Write(l.sending)
+	n, err := l.Write(l.sending)
 	l.sending = l.sending[n:]
 	if err == nil && len(l.sending) > 0 {
 		err = io.ErrShortWrite

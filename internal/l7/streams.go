@@ -45,7 +45,11 @@ func newStreams(s *Server) *streams {
 		links:  make(map[*link]struct{}),
 		left:   s.left,
 	}
-	e.calls.New = func() any { return &call{over: true} }
+	e.calls.New = func() any {
+		x := &call{over: true}
+		x.near.call, x.far.call = x, x
+		return x
+	}
 	return e
 }
 

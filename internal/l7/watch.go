@@ -57,7 +57,7 @@ func (l *link) check(now time.Duration, calls []waiter, b *batch) []waiter {
 		cut = true
 	}
 	if cut {
-		_ = l.Conn.Close() // the reader finds out
+		_ = l.Close() // the reader finds out
 		return calls
 	}
 	for _, w := range calls {
@@ -123,7 +123,7 @@ func (l *link) ageLocked(now time.Duration, b *batch) {
 			l.farewellLocked(b)
 		}
 	case l.leaving == gone && now-l.leftAt > pingWait:
-		_ = l.Conn.Close()
+		_ = l.Close()
 	}
 }
 
