@@ -49,6 +49,9 @@ func ParseGRPCTimeout(field string) time.Duration { return parseGRPCTimeout(fiel
 // DetectBytes is protocolOfBytes.
 func DetectBytes(b string) (Protocol, bool) { return protocolOfBytes([]byte(b)) }
 
+// Writes is how many calls wrote to HTTP/2 connections so far.
+func Writes(s *Server) int64 { return s.streams.writes.Load() }
+
 // HashClient is what rules know of a client's connection.
 type HashClient struct {
 	Number        uint64

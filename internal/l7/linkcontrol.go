@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/h2"
 )
@@ -277,6 +278,9 @@ func (s *streams) report(l *link, fault *h2.Error) {
 		address = l.arrival.client.remote.String()
 	}
 	if fault.Code == h2.EnhanceYourCalm {
+		if l.arrival != nil {
+			l.arrival.observer.Request(Result{Protocol: H2C, Status: NoStatus, Outcome: pick.Canceled, Reason: reason.ClientFlood})
+		}
 		s.floods.Add(1)
 		if now, last := s.now(), time.Duration(s.logged.Load()); now-last >= time.Second && s.logged.CompareAndSwap(int64(last), int64(now)) {
 			s.options.Logger.Warn("connection closed", "peer", side, "address", address, "fault", fault.Fault, "closed_so_far", s.floods.Load())

@@ -2,6 +2,8 @@ package l7_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/netip"
@@ -192,4 +194,10 @@ func (p *peer) bigHead(stream uint32, fields ...string) {
 		n = min(len(rest), most)
 		_ = p.WriteContinuation(stream, n == len(rest), rest[:n])
 	}
+}
+
+// plainDial makes x/net's transport speak HTTP/2 by prior knowledge.
+func plainDial(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, network, addr)
 }

@@ -239,6 +239,9 @@ func (s *Server) sort(a *arrival, early []byte) {
 	}
 	s.open.add(undecided{a.conn})
 	_ = a.conn.SetReadDeadline(headBy)
+	if s.stopping.Load() {
+		_ = a.conn.Close() // Shutdown may have looked before the connection was there to be found
+	}
 	b := make([]byte, max(detectSize, len(early)))
 	n := copy(b, early)
 	for n < len(preface) && string(b[:n]) == preface[:n] {

@@ -45,6 +45,7 @@ func newStreams(s *Server) *streams {
 		links:  make(map[*link]struct{}),
 		left:   s.left,
 	}
+	e.logged.Store(-int64(time.Second)) // the first is logged
 	e.calls.New = func() any {
 		x := &call{over: true}
 		x.near.call, x.far.call = x, x

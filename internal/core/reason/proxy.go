@@ -19,6 +19,7 @@ const (
 	UnsupportedCoding  Code = "UnsupportedCoding"
 	UnsupportedVersion Code = "UnsupportedVersion"
 	UnsupportedMethod  Code = "UnsupportedMethod"
+	ClientFlood        Code = "ClientFlood"
 )
 
 func proxyTexts() map[Code]string {
@@ -39,6 +40,7 @@ func proxyTexts() map[Code]string {
 		MalformedRequest:   "the request is malformed or its length is ambiguous",
 		UnsupportedCoding:  "the request's transfer coding is not supported",
 		UnsupportedVersion: "the request's HTTP version is not supported",
+		ClientFlood:        "the client's connection was closed because it flooded it with frames",
 		UnsupportedMethod:  "the request's method is not supported by a proxy for services",
 	}
 }
