@@ -128,11 +128,11 @@ func (l *limited) serve(p *peer) {
 // TestWhatAnEndpointDidNotProcessIsSentAgain has an endpoint end connections after few requests, whose methods must not be repeated on
 // suspicion. Each is processed once.
 func TestWhatAnEndpointDidNotProcessIsSentAgain(t *testing.T) {
-	const conns, streams, each = 4, 10, 100
+	const conns, streams, each = 4, 10, 30
 	for name, l := range map[string]*limited{
-		"GOAWAY after 100":        {perConnection: 100},
+		"GOAWAY after 60":         {perConnection: 60},
 		"GOAWAY after 20":         {perConnection: 20},
-		"and REFUSED_STREAM":      {perConnection: 100, refuses: true},
+		"and REFUSED_STREAM":      {perConnection: 60, refuses: true},
 		"GOAWAY, then deaf to it": {perConnection: 50, graceful: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,10 +87,7 @@ func TestNoByteIsLostDoubledOrMixedUp(t *testing.T) {
 		t.Run(fmt.Sprintf("trouble %v", trouble), func(t *testing.T) {
 			endpoints := []netip.AddrPort{serve(t, mirror(trouble)), serve(t, mirror(trouble)), serve(t, mirror(trouble))}
 			p := start(t, l7.Options{Upstreams: only(poolOf(endpoints...), nil)})
-			each := 12
-			if testing.Short() {
-				each = 4
-			}
+			each := 5
 			var asking sync.WaitGroup
 			var whole, broken atomic.Int64
 			for conn := range 4 {
