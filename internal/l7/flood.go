@@ -37,12 +37,10 @@ func (k kind) bounds() (burst, perSecond float64) {
 	case resetStreams:
 		// A client may give up all its streams at once, and twice more: HTTP/2 lets it open others at once (CVE-2023-44487).
 		return 3 * defaultStreams, 100
-	case windowUpdates:
-		return 20_000, 2_000 // some send two for each frame of data
-	case pings:
-		return 1_000, 100 // grpc clients send one for each burst of data, to measure
+	case otherFrames:
+		return 5_000, 1_000 // among them resets of streams that have just ended
 	default:
-		return 1_000, 20
+		return 1_000, 100
 	}
 }
 
@@ -63,6 +61,34 @@ func (f *flood) cost(k kind, now time.Duration) error {
 		return &h2.Error{Code: h2.EnhanceYourCalm, Fault: "a flood: " + k.String()}
 	}
 	return nil
+}
+
+// forgive takes note of frames with data that the peer was sent, each of which may have been answered with PINGs and WINDOW_UPDATEs; it tells
+// whether that makes up for k.
+func (f *flood) forgive(k kind, frames int64) bool {
+	for each := range kinds {
+		if each != resetStreams {
+			f.idle[each] = max(0, f.idle[each]-earned*float64(frames))
+		}
+	}
+	burst, _ := k.bounds()
+	return f.idle[k] <= burst
+}
+
+const (
+	// rapid is how soon a reset has to follow its request to count: what clients wait for longer bounds itself.
+	rapid = 100 * time.Millisecond
+	// smallUpdate is what a WINDOW_UPDATE has to give to have a purpose.
+	smallUpdate = 1 << 10
+)
+
+// cost takes note of a frame for nothing.
+func (l *link) cost(k kind) error {
+	err := l.flood.cost(k, l.streams.now())
+	if err != nil && l.flood.forgive(k, l.frames.Swap(0)) {
+		return nil
+	}
+	return err
 }
 
 // pay takes note of a frame that had a purpose. Streams that are reset are not paid for by others that are opened.

@@ -259,3 +259,63 @@ func TestManyCancelledCallsAreNoFlood(t *testing.T) {
 		t.Error("the connection was closed")
 	}
 }
+
+// TestAStreamOnWhichNothingIsSaidLives: whatever the limits on stalled bodies are, a stream that has its response's head may be silent.
+func TestAStreamOnWhichNothingIsSaidLives(t *testing.T) {
+	p := start(t, l7.Options{Timeouts: l7.Timeouts{Body: 100 * time.Millisecond, Response: 100 * time.Millisecond}}, rawServer(t, func(p *peer) {
+		for f := p.hear(); f != nil; f = p.hear() {
+			switch f := f.(type) {
+			case *http2.MetaHeadersFrame:
+				p.head(f.StreamID, false, ":status: 200")
+			case *http2.DataFrame:
+				_ = p.WriteData(f.StreamID, f.StreamEnded(), f.Data())
+			}
+		}
+	}))
+	conn := rawClient(t, p.Addr())
+	conn.post(1)
+	time.Sleep(700 * time.Millisecond)
+	_ = conn.WriteData(1, true, []byte("still here"))
+	if got := conn.reply(1); got.status != "200" || got.body != "still here" || !got.ended {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestALargeAnswerMayHaveManyUpdates: x/net's client sends a WINDOW_UPDATE for each 4 KiB, twice.
+func TestALargeAnswerMayHaveManyUpdates(t *testing.T) {
+	block := bytes.Repeat([]byte("x"), 64<<10)
+	const blocks = 2_000
+	p := start(t, l7.Options{}, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		for range blocks {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	}))
+	if _, text := do(t, client(t, true), request(t, "GET", p.url, nil)); len(text) != blocks*len(block) {
+		t.Errorf("got %d bytes", len(text))
+	}
+}
+
+// TestAnEndpointThatTakesNoStreamsGetsFewConnections: calls wait for a stream, and not for ever.
+func TestAnEndpointThatTakesNoStreamsGetsFewConnections(t *testing.T) {
+	var conns sync.Map
+	p := start(t, l7.Options{Timeouts: l7.Timeouts{Response: 300 * time.Millisecond}}, rawServer(t, func(p *peer) {
+		conns.Store(p, true)
+		for f := p.hear(); f != nil; f = p.hear() {
+			if h, ok := f.(*http2.MetaHeadersFrame); ok {
+				_ = p.WriteRSTStream(h.StreamID, http2.ErrCodeRefusedStream)
+			}
+		}
+	}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 0}))
+	conn := rawClient(t, p.Addr())
+	conn.get(1)
+	if got := conn.reply(1); got.status != "504" && got.status != "502" {
+		t.Errorf("got %+v", got)
+	}
+	n := 0
+	conns.Range(func(any, any) bool { n++; return true })
+	if n > 256 {
+		t.Errorf("%d connections", n)
+	}
+}

@@ -27,6 +27,7 @@ type link struct {
 
 	last    atomic.Uint32 // highest stream of the peer's that began
 	eager   atomic.Bool   // more than answers to pings came since the last ping
+	frames  atomic.Int64  // with data that the peer was sent, as far as nothing was forgiven for them
 	heard   atomic.Int64  // when the last frame came, by the streams' coarse clock
 	blockBy atomic.Int64  // when the header block that is arriving must be whole; 0: none is arriving
 
@@ -219,6 +220,7 @@ func (l *link) data(g *leg, p []byte, b *batch) (n int) {
 			out := l.bufferLocked()
 			l.noteLocked(out, h2.AppendData(out.b, g.id, flags, p[n:end]), b)
 		}
+		l.frames.Add(1)
 		g.window -= size
 		l.window -= size
 		if n = end; n == len(p) {

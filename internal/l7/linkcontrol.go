@@ -34,14 +34,17 @@ func (l *link) onReset(f *h2.Frame, b *batch) error {
 		if l.isIdle(f.Stream) {
 			return connectionFault(h2.ProtocolError, "RST_STREAM on a stream that did not begin")
 		}
-		return l.flood.cost(otherFrames, l.streams.now())
+		return l.cost(otherFrames)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
 	case x.near.link == l && x.near.id == f.Stream:
+		isRapid := x.clock()-x.start < rapid && !x.answering
 		x.clientLeft(b)
-		return l.flood.cost(resetStreams, l.streams.now())
+		if isRapid {
+			return l.cost(resetStreams)
+		}
 	case x.far.link == l && x.far.id == f.Stream:
 		x.farReset(f.Code(), b)
 	}
@@ -52,7 +55,7 @@ func (l *link) onSettings(f *h2.Frame, b *batch) error {
 	if f.Has(h2.Ack) {
 		return nil
 	}
-	if err := l.flood.cost(settings, l.streams.now()); err != nil {
+	if err := l.cost(settings); err != nil {
 		return err
 	}
 	l.begun = true
@@ -112,12 +115,14 @@ func (l *link) widen(x *call, id uint32, by int64, b *batch) error {
 }
 
 func (l *link) onWindowUpdate(f *h2.Frame, b *batch) error {
-	if err := l.flood.cost(windowUpdates, l.streams.now()); err != nil {
-		return err
-	}
 	n, err := f.Increment()
 	if err != nil {
 		return err
+	}
+	if n < smallUpdate {
+		if err := l.cost(windowUpdates); err != nil {
+			return err
+		}
 	}
 	if f.Stream != 0 {
 		if x := l.find(f.Stream); x != nil {
@@ -154,7 +159,7 @@ func (l *link) onPing(f *h2.Frame, b *batch) error {
 		}
 		return nil
 	}
-	if err := l.flood.cost(pings, l.streams.now()); err != nil {
+	if err := l.cost(pings); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -169,7 +174,7 @@ func (l *link) onPing(f *h2.Frame, b *batch) error {
 // onGoAway ends what the endpoint will not process; a client that says it will just close.
 func (l *link) onGoAway(f *h2.Frame, b *batch) error {
 	if l.origin == nil {
-		return l.flood.cost(otherFrames, l.streams.now())
+		return l.cost(otherFrames)
 	}
 	l.origin.withdraw(l)
 	last := f.LastStream()

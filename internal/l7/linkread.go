@@ -70,7 +70,6 @@ func (l *link) handle(f *h2.Frame, b *batch) error {
 	if !l.begun && (f.Type != h2.SettingsType || f.Has(h2.Ack)) {
 		return connectionFault(h2.ProtocolError, "a connection that does not begin with SETTINGS")
 	}
-	now := l.streams.now()
 	switch f.Type {
 	case h2.Data:
 		return l.onData(f, b)
@@ -89,12 +88,12 @@ func (l *link) handle(f *h2.Frame, b *batch) error {
 	case h2.PushPromise:
 		return connectionFault(h2.ProtocolError, "PUSH_PROMISE")
 	case h2.Priority:
-		if err := l.flood.cost(otherFrames, now); err != nil {
+		if err := l.cost(otherFrames); err != nil {
 			return err
 		}
 		return f.CheckPriority()
 	default:
-		return l.flood.cost(otherFrames, now)
+		return l.cost(otherFrames)
 	}
 }
 
@@ -116,7 +115,7 @@ func (l *link) onData(f *h2.Frame, b *batch) error {
 	if len(body) > 0 || f.Has(h2.EndStream) {
 		l.eager.Store(true)
 		l.flood.pay()
-	} else if err := l.flood.cost(emptyData, l.streams.now()); err != nil {
+	} else if err := l.cost(emptyData); err != nil {
 		return err
 	}
 	x := l.find(f.Stream)
@@ -193,6 +192,11 @@ func (l *link) onHeaders(f *h2.Frame, b *batch) error {
 	}
 	l.eager.Store(true)
 	l.flood.pay()
+	return l.onBlock(f, b)
+}
+
+// onBlock does what a header block asks for, of which f is the last frame.
+func (l *link) onBlock(f *h2.Frame, b *batch) error {
 	x := l.find(f.Stream)
 	if x == nil {
 		if l.origin == nil && f.Stream > l.last.Load() {

@@ -19,7 +19,11 @@ func (l *link) flush(b *batch) {
 		l.drainLater()
 		return
 	}
-	for l.takeOutput(b) {
+	for turn := 0; l.takeOutput(b); turn++ {
+		if turn == writesInTurn {
+			l.drainLater() // others bring more all the time, and this reader has its own peer to read
+			return
+		}
 		l.streams.writes.Add(1)
 		if err := l.raw.Write(l.tryWrite); err != nil {
 			l.wfault = err
@@ -33,6 +37,9 @@ func (l *link) flush(b *batch) {
 		}
 	}
 }
+
+// writesInTurn is how often a reader writes the same link before it leaves that to a goroutine of its own.
+const writesInTurn = 8
 
 // takeOutput gives the writer what there is to be sent; false when there is nothing, and nobody writes from then on.
 func (l *link) takeOutput(b *batch) bool {

@@ -33,6 +33,8 @@ type applicant struct {
 const (
 	// dialsAtOnce bounds how many connections to one endpoint are made at the same time.
 	dialsAtOnce = 4
+	// linksMost bounds how many connections one endpoint gets, whatever little it takes on each.
+	linksMost = 256
 	// streamsAssumed is how many streams a new connection is expected to take before the endpoint has said: what RFC 9113 section 6.5.2
 	// recommends as the least.
 	streamsAssumed = 100
@@ -54,7 +56,7 @@ func (o *origin) open(x *call, b *batch) bool {
 		o.mu.Unlock()
 		return true
 	}
-	need := o.dialing < dialsAtOnce && o.dialing*streamsAssumed < len(o.waiting)
+	need := o.dialing < dialsAtOnce && len(o.all) < linksMost && o.dialing*streamsAssumed < len(o.waiting)
 	if need {
 		o.dialing++
 	}

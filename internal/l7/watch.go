@@ -131,8 +131,9 @@ func (l *link) ageLocked(now time.Duration, b *batch) {
 func (x *call) check(l *link, id uint32, b *batch) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	// Each call is looked at once, by the client's link; by the endpoint's when there is no other.
 	near := x.near.link == l && x.near.id == id
-	if x.over || !near && (x.far.link != l || x.far.id != id) {
+	if x.over || !near && (x.near.link != nil || x.far.link != l || x.far.id != id) {
 		return
 	}
 	now, t := x.clock(), &x.streams.options.Timeouts
@@ -140,25 +141,34 @@ func (x *call) check(l *link, id uint32, b *batch) {
 		x.answer(x.head, pick.Success)
 	}
 	quiet := now - x.moved - watchEvery // by which moved may be too early
+	stalled, silent := t.Body > 0 && quiet > t.Body, t.Response > 0 && quiet > t.Response
 	switch {
 	case x.deadline > 0 && now >= x.deadline:
 		x.late(overdue, b)
 	case x.answering:
-		stalled := near && x.near.queue.len() > 0
-		if stalled && t.Body > 0 && quiet > t.Body {
-			x.clientStalled(b)
-		} else if !near && t.Body > 0 && quiet > t.Body {
-			x.misbehaved(b) // its answer was whole without the end
-		}
+		x.checkAnswer(stalled, b)
+	case x.applied && silent:
+		x.late(timedOut, b) // no stream became free
 	case x.isCall || x.far.link == nil:
 	case x.far.isSent() && !x.far.last:
-		if t.Body > 0 && quiet > t.Body {
+		if stalled {
 			x.leaveFar(h2.Cancel, b)
 			x.closeTicket(pick.Canceled)
 			x.refuse(reason.BodyTimeout, b)
 		}
-	case t.Response > 0 && quiet > t.Response:
+	case silent:
 		x.late(timedOut, b)
+	}
+}
+
+// checkAnswer looks at a call whose answer has begun. One on which nothing is said may last for ever.
+func (x *call) checkAnswer(stalled bool, b *batch) { //nolint:revive // stalled is what check found out
+	switch {
+	case !stalled:
+	case x.near.link == nil:
+		x.misbehaved(b) // the answer was whole, but its stream did not end
+	case x.near.queue.len() > 0:
+		x.clientStalled(b)
 	}
 }
 
