@@ -168,8 +168,13 @@ func TestSettingsOutOfRange(t *testing.T) {
 func TestCodecMakesNoGarbage(t *testing.T) {
 	e, d := h2.NewEncoder(), h2.NewDecoder(64<<10, 128)
 	fields := []h2.Field{
-		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: "h"}, {Name: ":path", Value: "/a"},
-		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"}, {Name: "content-length", Value: "7"},
+		{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":authority", Value: "h"},
+		{Name: ":path", Value: "/a"},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
+		{Name: "content-length", Value: "7"},
 	}
 	var out []byte
 	once := func() {
@@ -239,6 +244,7 @@ func FuzzFrames(f *testing.F) {
 			case h2.SettingsType:
 				s := h2.DefaultSettings()
 				_ = s.Apply(got.Payload)
+			default:
 			}
 			if raw = raw[n:]; refErr != nil {
 				return

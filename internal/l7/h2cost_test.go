@@ -66,8 +66,13 @@ func newAsker(tb testing.TB, p netip.AddrPort) *asker {
 	var known, first appender
 	coder := hpack.NewEncoder(&first)
 	fields := []hpack.HeaderField{
-		{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: "shop.example"}, {Name: ":path", Value: "/a/b?c=d"},
-		{Name: "user-agent", Value: "tester"}, {Name: "accept", Value: "*/*"}, {Name: "x-request-id", Value: "1"},
+		{Name: ":method", Value: "GET"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":authority", Value: "shop.example"},
+		{Name: ":path", Value: "/a/b?c=d"},
+		{Name: "user-agent", Value: "tester"},
+		{Name: "accept", Value: "*/*"},
+		{Name: "x-request-id", Value: "1"},
 	}
 	for _, f := range fields {
 		_ = coder.WriteField(f)

@@ -71,7 +71,7 @@ func TestAGreedyClientKeepsNobodyElseWaiting(t *testing.T) {
 // TestABodyThatStallsGivesItsPlaceBack: what waits for its client does not wait for ever.
 func TestABodyThatStallsGivesItsPlaceBack(t *testing.T) {
 	p := start(t, l7.Options{Timeouts: l7.Timeouts{Body: 200 * time.Millisecond}}, rawServer(t, func(p *peer) {
-		for f := p.hear(); f != nil; f = p.hear() { //nolint:revive // it never answers
+		for f := p.hear(); f != nil; f = p.hear() {
 		}
 	}))
 	conn := rawClient(t, p.Addr())
@@ -106,7 +106,7 @@ func TestAnAnswerThatIsNotReadIsGivenUp(t *testing.T) {
 // TestAnswersThatAreNotReadAreHeldInBounds: all the streams of a connection, no window, and large answers.
 func TestAnswersThatAreNotReadAreHeldInBounds(t *testing.T) {
 	block := bytes.Repeat([]byte("x"), 64<<10)
-	p := start(t, l7.Options{Upstreams: only(poolOf(serve(t, func(w http.ResponseWriter, r *http.Request) {
+	p := start(t, l7.Options{Upstreams: only(poolOf(serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		for range 16 << 4 { // 16 MiB
 			if _, err := w.Write(block); err != nil {
 				return
@@ -243,7 +243,7 @@ func TestFloodsEndTheConnection(t *testing.T) {
 // TestManyCancelledCallsAreNoFlood: a client that gives up what it waits for, stream after stream, at a rate that people can cause.
 func TestManyCancelledCallsAreNoFlood(t *testing.T) {
 	p := start(t, l7.Options{Upstreams: only(poolOf(rawServer(t, func(p *peer) {
-		for f := p.hear(); f != nil; f = p.hear() { //nolint:revive // it never answers
+		for f := p.hear(); f != nil; f = p.hear() {
 		}
 	})), nil)})
 	conn := rawClient(t, p.Addr())

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/http2"
-
 	"github.com/weir-lb/weir/internal/l7"
 )
 
@@ -33,14 +31,22 @@ func sum(b []byte) string {
 	return hex.EncodeToString(s[:8])
 }
 
+// mood is whether clients leave and endpoints break off now and then.
+type mood int
+
+const (
+	calm mood = iota
+	moody
+)
+
 // mirror gives a body back, with its checksum as a trailer; sometimes it breaks the stream, or the whole connection, instead.
-func mirror(trouble bool) http.HandlerFunc {
+func mirror(m mood) http.HandlerFunc {
 	var asked atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "Sum")
 		w.Header().Set("Id", r.Header.Get("Id"))
 		n := asked.Add(1)
-		if trouble && n%17 == 0 {
+		if m == moody && n%17 == 0 {
 			panic(http.ErrAbortHandler)
 		}
 		h := sha256.New()
@@ -52,7 +58,7 @@ func mirror(trouble bool) http.HandlerFunc {
 			if _, err := w.Write(b[:got]); err != nil {
 				return
 			}
-			if trouble && n%19 == 0 && got > 0 {
+			if m == moody && n%19 == 0 && got > 0 {
 				w.(http.Flusher).Flush()
 				panic(http.ErrAbortHandler)
 			}
@@ -83,27 +89,27 @@ func (s slowly) Read(p []byte) (int, error) {
 // TestNoByteIsLostDoubledOrMixedUp sends bodies of many sizes both ways at once on many streams, with clients that read slowly, that leave, and
 // endpoints that break off. Whatever arrives whole has its checksum, and belongs to its request.
 func TestNoByteIsLostDoubledOrMixedUp(t *testing.T) {
-	for _, trouble := range []bool{false, true} {
-		t.Run(fmt.Sprintf("trouble %v", trouble), func(t *testing.T) {
-			endpoints := []netip.AddrPort{serve(t, mirror(trouble)), serve(t, mirror(trouble)), serve(t, mirror(trouble))}
+	for name, m := range map[string]mood{"calm": calm, "moody": moody} {
+		t.Run(name, func(t *testing.T) {
+			endpoints := []netip.AddrPort{serve(t, mirror(m)), serve(t, mirror(m)), serve(t, mirror(m))}
 			p := start(t, l7.Options{Upstreams: only(poolOf(endpoints...), nil)})
 			each := 5
 			var asking sync.WaitGroup
 			var whole, broken atomic.Int64
 			for conn := range 4 {
-				c := &http.Client{Transport: &http2.Transport{AllowHTTP: true, DialTLSContext: plainDial}}
-				t.Cleanup(c.CloseIdleConnections)
+				asker := soaker{client(t, true), p.url, m}
+				asker.Timeout = 0
 				for stream := range 10 {
 					asking.Go(func() {
 						for i := range each {
 							seed := uint64(conn*1_000_000 + stream*1_000 + i)
-							switch err := exchangeBody(t.Context(), c, p.url, seed, trouble); {
+							switch err := asker.exchange(t.Context(), seed); {
 							case err == nil:
 								whole.Add(1)
 							case errors.Is(err, errMixedUp):
 								t.Errorf("seed %d: %v", seed, err)
 							default:
-								if broken.Add(1); !trouble {
+								if broken.Add(1); m == calm {
 									t.Errorf("seed %d: %v", seed, err)
 								}
 							}
@@ -120,7 +126,7 @@ func TestNoByteIsLostDoubledOrMixedUp(t *testing.T) {
 				waitFor(t, func() bool {
 					inFlight := int64(0)
 					for _, e := range p.pool.Status().Endpoints {
-						inFlight += int64(e.InFlight)
+						inFlight += e.InFlight
 					}
 					return inFlight == 0
 				})
@@ -131,7 +137,14 @@ func TestNoByteIsLostDoubledOrMixedUp(t *testing.T) {
 
 var errMixedUp = errors.New("not what was sent")
 
-func exchangeBody(ctx context.Context, c *http.Client, url string, seed uint64, trouble bool) error {
+// soaker sends requests of all kinds.
+type soaker struct {
+	*http.Client
+	url string
+	mood
+}
+
+func (s *soaker) exchange(ctx context.Context, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 2))
 	size := []int{0, 1, 100, 5_000, 70_000, 300_000}[r.IntN(6)]
 	body := numbered(seed, size)
@@ -141,10 +154,10 @@ func exchangeBody(ctx context.Context, c *http.Client, url string, seed uint64, 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if trouble && r.IntN(10) == 0 {
+	if s.mood == moody && r.IntN(10) == 0 {
 		time.AfterFunc(time.Duration(r.IntN(5))*time.Millisecond, cancel)
 	}
-	ask, err := http.NewRequestWithContext(ctx, "POST", url, source)
+	ask, err := http.NewRequestWithContext(ctx, "POST", s.url, source)
 	if err != nil {
 		return err
 	}
@@ -157,7 +170,7 @@ func exchangeBody(ctx context.Context, c *http.Client, url string, seed uint64, 
 	if size == 0 {
 		ask.Body, ask.ContentLength = http.NoBody, 0
 	}
-	resp, err := c.Do(ask)
+	resp, err := s.Do(ask)
 	if err != nil {
 		return err
 	}

@@ -181,18 +181,24 @@ func (l *link) onHeaders(f *h2.Frame, b *batch) error {
 	if err != nil {
 		return err
 	}
+	l.timeBlock(complete)
 	if !complete {
-		if l.blockBy.Load() == 0 && l.streams.options.Timeouts.Head > 0 {
-			l.blockBy.Store(int64(l.streams.now() + l.streams.options.Timeouts.Head))
-		}
 		return nil
-	}
-	if f.Type == h2.Continuation {
-		l.blockBy.Store(0)
 	}
 	l.eager.Store(true)
 	l.flood.pay()
 	return l.onBlock(f, b)
+}
+
+// timeBlock starts or stops the clock of a header block.
+func (l *link) timeBlock(complete bool) { //nolint:revive // what the decoder says
+	limit := l.streams.options.Timeouts.Head
+	switch running := l.blockBy.Load() != 0; {
+	case complete && running:
+		l.blockBy.Store(0)
+	case !complete && !running && limit > 0:
+		l.blockBy.Store(int64(l.streams.now() + limit))
+	}
 }
 
 // onBlock does what a header block asks for, of which f is the last frame.

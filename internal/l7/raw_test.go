@@ -2,8 +2,6 @@ package l7_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/netip"
@@ -34,13 +32,13 @@ func newPeer(tb testing.TB, conn net.Conn) *peer {
 	return p
 }
 
-// rawClient connects as a client that has said its preface and some settings.
-func rawClient(tb testing.TB, addr netip.AddrPort, settings ...http2.Setting) *peer {
+// rawClient connects as a client that has said its preface.
+func rawClient(tb testing.TB, addr netip.AddrPort) *peer {
 	tb.Helper()
 	conn := dial(tb, addr)
 	say(conn, http2.ClientPreface)
 	p := newPeer(tb, conn)
-	_ = p.WriteSettings(settings...)
+	_ = p.WriteSettings()
 	return p
 }
 
@@ -194,10 +192,4 @@ func (p *peer) bigHead(stream uint32, fields ...string) {
 		n = min(len(rest), most)
 		_ = p.WriteContinuation(stream, n == len(rest), rest[:n])
 	}
-}
-
-// plainDial makes x/net's transport speak HTTP/2 by prior knowledge.
-func plainDial(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, network, addr)
 }

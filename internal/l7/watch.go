@@ -136,35 +136,46 @@ func (x *call) check(l *link, id uint32, b *batch) {
 	if x.over || !near && (x.near.link != nil || x.far.link != l || x.far.id != id) {
 		return
 	}
-	now, t := x.clock(), &x.streams.options.Timeouts
+	now := x.clock()
 	if x.isGRPC && x.head > 0 && !x.answered && now-x.head > unaryTail {
 		x.answer(x.head, pick.Success)
 	}
-	quiet := now - x.moved - watchEvery // by which moved may be too early
-	stalled, silent := t.Body > 0 && quiet > t.Body, t.Response > 0 && quiet > t.Response
 	switch {
 	case x.deadline > 0 && now >= x.deadline:
 		x.late(overdue, b)
 	case x.answering:
-		x.checkAnswer(stalled, b)
-	case x.applied && silent:
+		x.checkAnswer(now, b)
+	default:
+		x.checkRequest(now, b)
+	}
+}
+
+// isQuiet tells whether no byte moved for longer than a limit, if there is one.
+func (x *call) isQuiet(now, limit time.Duration) bool {
+	return limit > 0 && now-x.moved-watchEvery > limit // moved may be too early by a tick
+}
+
+// checkRequest looks at a call that waits for its response's head.
+func (x *call) checkRequest(now time.Duration, b *batch) {
+	t := &x.streams.options.Timeouts
+	clients := x.far.isSent() && !x.far.last // it is for the client to go on
+	switch {
+	case x.applied && x.isQuiet(now, t.Response):
 		x.late(timedOut, b) // no stream became free
 	case x.isCall || x.far.link == nil:
-	case x.far.isSent() && !x.far.last:
-		if stalled {
-			x.leaveFar(h2.Cancel, b)
-			x.closeTicket(pick.Canceled)
-			x.refuse(reason.BodyTimeout, b)
-		}
-	case silent:
+	case clients && x.isQuiet(now, t.Body):
+		x.leaveFar(h2.Cancel, b)
+		x.closeTicket(pick.Canceled)
+		x.refuse(reason.BodyTimeout, b)
+	case !clients && x.isQuiet(now, t.Response):
 		x.late(timedOut, b)
 	}
 }
 
 // checkAnswer looks at a call whose answer has begun. One on which nothing is said may last for ever.
-func (x *call) checkAnswer(stalled bool, b *batch) { //nolint:revive // stalled is what check found out
+func (x *call) checkAnswer(now time.Duration, b *batch) {
 	switch {
-	case !stalled:
+	case !x.isQuiet(now, x.streams.options.Timeouts.Body):
 	case x.near.link == nil:
 		x.misbehaved(b) // the answer was whole, but its stream did not end
 	case x.near.queue.len() > 0:
