@@ -10,7 +10,7 @@
 // Which pool a request asks, and what it is hashed by, is its client's Upstream. Follow swaps all upstreams at once: requests take
 // no lock to find theirs, and keep it to their end.
 //
-// Two halves meet at a seam. The forwarding half knows no protocol engine: upstream, retrier (pick, retry, tickets), hash,
-// budget, classify, headers, framer. The engine half carries the bytes: today net/http on both sides (web, endpoint, guard), and
-// sockets for TCP. ADR-0009 says why, and what a faster engine replaces.
+// Two halves meet at a seam. The forwarding half knows no protocol engine: upstream, retrier (pick, retry, tickets), hash, request (what
+// rules ask), budget, classify, headers. The engine half carries the bytes: streams (link, call, leg, batch, origin, watch) for HTTP/2 on
+// both sides, net/http for all else of HTTP (web, endpoint, guard with framer and head), and sockets for TCP. ADR-0026 and ADR-0009 say why.
 package l7
