@@ -284,7 +284,7 @@ func TestAStreamOnWhichNothingIsSaidLives(t *testing.T) {
 // TestALargeAnswerMayHaveManyUpdates: x/net's client sends a WINDOW_UPDATE for each 4 KiB, twice.
 func TestALargeAnswerMayHaveManyUpdates(t *testing.T) {
 	block := bytes.Repeat([]byte("x"), 64<<10)
-	const blocks = 2_000
+	const blocks = 400
 	p := start(t, l7.Options{}, serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		for range blocks {
 			if _, err := w.Write(block); err != nil {
