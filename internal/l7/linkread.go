@@ -191,7 +191,7 @@ func (l *link) onHeaders(f *h2.Frame, b *batch) error {
 }
 
 // timeBlock starts or stops the clock of a header block.
-func (l *link) timeBlock(complete bool) { //nolint:revive // what the decoder says
+func (l *link) timeBlock(complete bool) {
 	limit := l.streams.options.Timeouts.Head
 	switch running := l.blockBy.Load() != 0; {
 	case complete && running:
