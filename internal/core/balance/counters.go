@@ -58,17 +58,21 @@ func (l *Loop) count(now time.Duration, in *Counters) {
 		g, seen, c := &groups[i], &in.Groups[i], &l.counters.Groups[i]
 		g.RTT = seen.RTT
 		*c = overflow.GroupCounters{RTT: seen.RTT, Waiting: seen.Waiting, Aged: seen.Aged, Failed: seen.Overdue}
+		late := int64(0) // good answers
 		for _, j := range g.Members {
 			e := &in.Endpoints[j]
 			c.Sent += e.Started
 			c.OK += e.OK
 			c.Failed += e.Failed
 			c.Latency += e.Latency
+			late += e.LateOK
 		}
 		if seen.Unanswered > 0 || c.Sent > 0 {
 			l.busy = now
 		}
 		l.reference.add(c.OK, c.Latency)
+		g.load.add(c, late, g.Limit, l.decay)
+		g.Full = g.load.exceeds(l.reference.baseline+max(0, g.ExtraRTT), len(g.Ready), l.decay.peak)
 		g.ok = g.ok*l.decay.delivered + float64(c.OK)
 		g.failed = g.failed*l.decay.delivered + float64(c.Failed)
 	}

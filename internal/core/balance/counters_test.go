@@ -222,7 +222,6 @@ func ExampleLoop_Step() {
 	}
 	fmt.Println(d.Endpoints[0].Out, d.Endpoints[1].Out)
 	// Output:
-	// a 0.98
-	// b 0.02
+	// a 1.00
 	// false true
 }

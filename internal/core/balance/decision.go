@@ -34,12 +34,14 @@ type Group struct {
 	Drained  bool
 	Panics   bool          // ejected endpoints are to be used like all others, as too few are left; see Config.Panic
 	Failing  bool          // a retry had better go to another group
+	Full     bool          // it has more load than it can serve: failures in a row do not show which endpoint is bad
 	RTT      time.Duration // of connecting; 0: not known
 	Limit    time.Duration // the longest latency that counts
 	ExtraRTT time.Duration // how much longer connecting takes than at home; 0 while one of the two is not known
 
 	id         int     // see overflow.Group
 	ok, failed float64 // decayed numbers of answers
+	load       load
 }
 
 // Endpoint is an endpoint and its state in outlier detection.

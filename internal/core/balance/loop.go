@@ -174,6 +174,7 @@ func (l *Loop) Decision() *Decision { return &l.decision }
 type decay struct {
 	elapsed, memory             time.Duration
 	slowdown, delivered, health float64
+	peak                        float64
 }
 
 func (d *decay) over(elapsed time.Duration, rules *health.Config) {
@@ -184,6 +185,7 @@ func (d *decay) over(elapsed time.Duration, rules *health.Config) {
 		elapsed: elapsed, memory: rules.Memory, health: rules.Keep(elapsed),
 		slowdown:  math.Exp(-elapsed.Seconds() / slowdownTau),
 		delivered: math.Exp(-elapsed.Seconds() / deliveredTau),
+		peak:      math.Exp(-elapsed.Seconds() / peakTau),
 	}
 }
 

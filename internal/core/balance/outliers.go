@@ -43,16 +43,17 @@ func (e *Endpoint) read(now time.Duration, c *EndpointCounters) {
 // fails tells by which rules, if any, a serving endpoint is to be ejected. A data plane that detects outliers has counted
 // failures in a row itself.
 func (l *Loop) fails(e *Endpoint, c *EndpointCounters, all health.Tally) health.Cause {
+	full := l.decision.Groups[e.Group].Full
 	if c.Standing == Unknown {
 		row := c.Streaks
 		if row == (health.Streaks{}) {
 			row.Any = uint16(e.row) //nolint:gosec // 16 bits.
 		}
-		if by := l.rules.Trips(row); by != health.NotOut {
+		if by := l.rules.Trips(row); by == health.ByPolicy || by == health.ByRules && !full {
 			return by
 		}
 	}
-	if e.FailsOften(&l.rules, all) {
+	if full && l.isOutlier(e) || !full && e.FailsOften(&l.rules, all) {
 		return health.ByRules
 	}
 	return health.NotOut
@@ -95,7 +96,7 @@ func (l *Loop) reconcile(e *Endpoint, now time.Duration) {
 		if !e.Out || e.outAt >= e.Until {
 			e.Eject(&l.rules, e.Cause, e.outAt, l.options.Random())
 		}
-		if now >= e.Until {
+		if now >= e.Until || l.isMissed(e, now) {
 			e.Standing = Due
 		}
 	case Due:
@@ -106,6 +107,12 @@ func (l *Loop) reconcile(e *Endpoint, now time.Duration) {
 	default:
 		e.reconcile(now)
 	}
+}
+
+// isMissed tells whether the pause of an endpoint is over early, as its group is full: it has been as long as a first one, and
+// a trial shows whether the endpoint has recovered.
+func (l *Loop) isMissed(e *Endpoint, now time.Duration) bool {
+	return l.decision.Groups[e.Group].Full && e.Cause == health.ByRules && now >= e.outAt+l.rules.Pause
 }
 
 // reconcile ends the pause of an endpoint that serves.

@@ -32,7 +32,6 @@ type baseline struct {
 // slot gathers the requests of an interval.
 type slot struct {
 	window
-	seconds float64
 	squares float64 // of the mean of each part, times its requests
 	parts   float64
 }
@@ -41,25 +40,42 @@ type slot struct {
 type closedSlot struct{ mean, noise float64 }
 
 // window adds up the latencies of some requests in a row, in seconds: all, failures as the cap, and the good ones alone.
-type window struct{ requests, sum, good, goodSum float64 }
+type window struct {
+	requests, sum, good, goodSum float64
+
+	seconds float64 // since the first of them
+	least   float64 // requests that make it full
+}
 
 func newBaseline() baseline { return baseline{noise: 1} }
 
 // see takes the first answers of any group: until home has filled a slot, the fastest window of any group is the best
-// guess, and before the first window is full whatever has been seen.
-func (b *baseline) see(k *Constants, w *window, in *GroupCounters) {
-	if b.settled || in.OK == 0 {
+// guess, and before the first window is full whatever has been seen. The quick answers are the first that arrive, so that a
+// window of less time than answers take is no evidence, however many there were; and each window of a group is twice as
+// long as the one before, as the least of many short ones would be far below what is normal.
+func (b *baseline) see(k *Constants, dt float64, w *window, in *GroupCounters) {
+	if b.settled {
+		return
+	}
+	if w.requests > 0 {
+		w.seconds += dt
+	}
+	if in.OK == 0 {
 		return
 	}
 	w.add(k, in)
 	mean := w.sum / w.requests
-	full := w.requests >= k.WindowSamples
+	lasts := w.seconds >= k.shortMemory(mean)
+	full := lasts && w.requests >= max(k.WindowSamples, w.least)
 	if mean > 0 && (!b.windowed || full && mean < b.value) {
-		b.value, b.basis = max(mean, k.BaselineMin.Seconds()), w.requests
+		b.value, b.basis = max(mean, k.BaselineMin.Seconds()), 1
+		if lasts {
+			b.basis = w.requests
+		}
 	}
 	if full {
 		b.windowed = true
-		*w = window{}
+		*w = window{least: 2 * w.requests}
 	}
 }
 

@@ -92,7 +92,8 @@ type Constants struct {
 	// CutFactors: of what home really delivers, one after the other while cuts do not help: first just below its
 	// capacity, then away
 	CutFactors [5]float64
-	// Falling: slowdown or delay over the one before, below which it is falling: a cut has helped, or none is needed
+	// Falling: slowdown or delay over the one before, or requests sent over those answered well, below which it is falling: a
+	// cut has helped, or none is needed
 	Falling float64
 	// KeepStayed: of what really stayed at home remains allowed when nobody else took it: anti-windup
 	KeepStayed float64

@@ -38,6 +38,7 @@ type cuts struct {
 	at       time.Duration
 	slowdown float64 // when the last one was made
 	share    float64 // that home really had then
+	due, ok  float64 // requests since then: more answered well than sent a delay earlier is a queue that gets shorter
 }
 
 // arm begins to limit home.
@@ -82,12 +83,20 @@ func (h *home) steer(m moment, s *sensor, excess float64) {
 	h.allowed *= math.Exp(growth)
 }
 
+// nearCap is the part of Cap from which a slowdown does not tell how long answers take: what was sent before a cut and is
+// answered long after it would look like a queue that gets shorter.
+const nearCap = 0.75
+
 // cut follows a crisis: at most one cut in a feedback interval, each relative to what home really delivers. A zone that
-// is overloaded is cut to its capacity at once, one that fails to nothing.
+// is overloaded is cut to its capacity at once, one that fails to nothing. While home answers what it was sent before the cut
+// it is as slow as its queue was long, which says nothing against what it is allowed now.
 func (h *home) cut(m moment, s *sensor, share, stayed float64) {
 	h.easyFor = 0
 	c := &h.cuts
 	interval := time.Duration(feedback(m, s.delay) * float64(time.Second))
+	if (m.now - c.at).Seconds() > s.delay+m.dt { // what was sent before the cut has been answered, or waits in a queue
+		c.due, c.ok = c.due+s.lastDue, c.ok+s.lastOK
+	}
 	switch {
 	case !c.active:
 		*c = cuts{active: true, at: m.now, slowdown: s.slowdown, share: share}
@@ -98,12 +107,14 @@ func (h *home) cut(m moment, s *sensor, share, stayed float64) {
 			h.needed = min(2*h.needed, m.k.Cap*m.k.Probes)
 			h.recovering = false
 		}
-	case m.now-c.at >= interval:
-		helped := s.slowdown < m.k.Falling*c.slowdown
-		if !helped && stayed == 0 && c.number < len(m.k.CutFactors)-1 {
+	case m.now-c.at < interval:
+	case s.slowdown < m.k.Falling*c.slowdown, s.slowdown < nearCap*m.k.Cap && c.due < m.k.Falling*c.ok:
+		c.at, c.slowdown, c.due, c.ok = m.now, s.slowdown, 0, 0
+	default:
+		if stayed == 0 && c.number < len(m.k.CutFactors)-1 {
 			c.number++
 		}
-		c.at, c.slowdown, c.share = m.now, s.slowdown, share
+		c.at, c.slowdown, c.share, c.due, c.ok = m.now, s.slowdown, share, 0, 0
 	}
 	h.allowed = min(h.allowed, m.k.CutFactors[c.number]*s.delivered*c.share*m.demand)
 }

@@ -150,7 +150,7 @@ func (w *weir) measure(m moment, c *Counters) {
 		z.usable, z.drained = float64(max(0, in.Usable)), in.Drained
 		z.sensor.step(&w.k, r, in)
 		z.count(in)
-		w.baseline.see(&w.k, &z.window, in)
+		w.baseline.see(&w.k, m.dt, &z.window, in)
 	}
 	if !w.home.armed {
 		w.baseline.learn(&w.k, m.dt, &c.Groups[0])

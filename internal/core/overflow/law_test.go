@@ -248,3 +248,61 @@ func TestDemandBeforeAPauseDoesNotDistortWhatFollows(t *testing.T) {
 		}
 	}
 }
+
+// Of many requests that are sent at once the quick ones are answered first: they do not tell what is normal.
+func TestManyRequestsInTheFirstStepsAreNoReasonToLeave(t *testing.T) {
+	d := newDesk(t, overflow.Config{}, "a", "b")
+	for i := range 100 {
+		d.now += 100 * time.Millisecond
+		latency := d.usual
+		if i == 0 {
+			latency /= 4
+		}
+		c := overflow.Counters{Groups: make([]overflow.GroupCounters, 2)}
+		c.Groups[0] = overflow.GroupCounters{Sent: 100, OK: 100, Latency: 100 * latency, Usable: 2}
+		c.Groups[1].Usable = 2
+		if d.last = d.law.Step(d.now, &c); d.last.State != overflow.Calm {
+			t.Fatalf("at %v %v with a baseline of %v: want calm", d.now, d.last.State, d.last.Baseline)
+		}
+	}
+	if d.last.Baseline < d.usual*9/10 {
+		t.Errorf("the baseline is %v, want about %v", d.last.Baseline, d.usual)
+	}
+}
+
+// A client that has all of a zone's traffic sees the queue of before its cut for a while. To cut again for that would leave the
+// zone half empty and flood the others.
+func TestZoneWhoseQueueGetsShorterIsNotCutAgain(t *testing.T) {
+	const capacity = 120.0 // of home, requests in a step
+	d := newDesk(t, overflow.Config{}, "a", "b", "c")
+	queue, least := 0.0, capacity
+	for d.now < 30*time.Second {
+		d.now += 100 * time.Millisecond
+		rate := 80.0
+		if d.now > 20*time.Second {
+			rate = 170
+		}
+		c := overflow.Counters{Groups: make([]overflow.GroupCounters, 3)}
+		for i := range c.Groups {
+			sent := rate
+			if len(d.last.Groups) > 0 {
+				sent *= d.last.Groups[i].Share
+			}
+			answered, wait := sent, 0.0
+			if i == 0 {
+				wait = queue / capacity * 0.1
+				answered = min(queue+sent, capacity)
+				queue += sent - answered
+				least = min(least, sent)
+			}
+			c.Groups[i] = overflow.GroupCounters{
+				Sent: int64(sent), OK: int64(answered), Usable: 2,
+				Latency: time.Duration(answered * min(8, 1+wait/d.usual.Seconds()) * float64(d.usual)),
+			}
+		}
+		d.last = d.law.Step(d.now, &c)
+	}
+	if least < 0.6*capacity {
+		t.Errorf("home, which can serve %.0f requests in a step, was cut to %.0f: want %.0f at least", capacity, least, 0.6*capacity)
+	}
+}

@@ -14,12 +14,13 @@ type sensor struct {
 	ok, due     float64 // decayed: answered well; sent one delay earlier
 	rtt         float64 // seconds; 0: not known
 
-	memory    float64 // seconds that a sample counts
-	slowdown  float64 // recent mean; 1 is normal
-	delay     float64 // seconds that a request takes from the client, network included
-	delivered float64 // recent fraction of requests that were answered well
-	good      int64   // answers of the last step, if all were good; 0: some were not, or there were none
-	heard     bool    // whether there was any sample in the last step
+	memory          float64 // seconds that a sample counts
+	slowdown        float64 // recent mean; 1 is normal
+	delay           float64 // seconds that a request takes from the client, network included
+	delivered       float64 // recent fraction of requests that were answered well
+	good            int64   // answers of the last step, if all were good; 0: some were not, or there were none
+	lastDue, lastOK float64 // of the last step: sent one delay earlier, and answered well
+	heard           bool    // whether there was any sample in the last step
 }
 
 func newSensor() sensor { return sensor{slowdown: 1, delivered: 1} }
@@ -89,6 +90,7 @@ func (s *sensor) deliver(k *Constants, r *reading, in *GroupCounters) {
 	if s.memory < k.DeliveredMax.Seconds() {
 		keep = math.Exp(-r.dt / s.memory)
 	}
+	s.lastDue, s.lastOK = due, float64(in.OK)
 	s.ok = s.ok*keep + float64(in.OK)
 	s.due = s.due*keep + due
 	s.delivered = min(1, (s.ok+k.PriorArmed)/(s.due+k.PriorArmed))

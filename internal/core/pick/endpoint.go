@@ -103,14 +103,14 @@ func (e *endpoint) succeed(latency time.Duration, a arrival) {
 	}
 }
 
-// fail takes a failure and ejects the endpoint if it was one too many.
-func (e *endpoint) fail(now time.Duration, a arrival, o Outcome) {
+// fail takes a failure and ejects the endpoint if it was one too many by the rules.
+func (e *endpoint) fail(now time.Duration, a arrival, o Outcome, rules *health.Config) {
 	e.countFailure(a)
 	rows := e.streaks.Load()
 	for !e.streaks.CompareAndSwap(rows, lengthen(rows, o)) {
 		rows = e.streaks.Load()
 	}
-	if by := e.detector.rules.Load().Trips(streaks(lengthen(rows, o))); by != health.NotOut {
+	if by := rules.Trips(streaks(lengthen(rows, o))); by != health.NotOut {
 		e.eject(now, by)
 	}
 }

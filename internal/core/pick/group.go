@@ -10,6 +10,7 @@ import (
 type group struct {
 	limit   atomic.Int64 // the longest latency that counts, in ns; written by ticks
 	rtt     atomic.Int64 // of connecting, in ns; 0: not known. Written by requests
+	full    atomic.Bool  // see balance.Group; written by ticks
 	counter *counter     // of pickers that take turns
 
 	// Of ticks alone.

@@ -12,6 +12,7 @@ import (
 // too many, and end trials. The loop begins and ends all other ejections and bounds their number.
 type detector struct {
 	rules   atomic.Pointer[health.Config] // with defaults
+	asked   atomic.Pointer[health.Config] // those of them that a policy sets: endpoints of a full group follow no others
 	allowed atomic.Int64                  // how many endpoints may be ejected at once
 	out     atomic.Int64                  // how many are, those on trial included
 }

@@ -144,6 +144,9 @@ func (p *Pool) configure(x *Prepared) {
 		p.loop.Configure(x.config.Config)
 		rules := x.config.Health.WithDefaults()
 		p.detector.rules.Store(&rules)
+		asked := rules
+		asked.Failures = -1
+		p.detector.asked.Store(&asked)
 		p.inputs.renew()
 	} else if !slices.Equal(p.prepared.targets, x.targets) {
 		p.inputs.renew()

@@ -50,6 +50,9 @@ func (p *Pool) follow(now time.Duration) {
 	}
 	for i, g := range p.groups {
 		to := &d.Groups[i]
+		if to.Full != g.full.Load() {
+			g.full.Store(to.Full)
+		}
 		if limit := int64(to.Limit); limit != g.limit.Load() {
 			g.limit.Store(limit)
 		}

@@ -54,7 +54,7 @@ func (t *Ticket) Answer(now time.Duration, o Outcome) {
 		t.endpoint.succeed(min(latency, limit), found)
 	case o.Failed():
 		t.failed = true
-		t.endpoint.fail(now, found, o)
+		t.fail(now, found, o)
 	case latency > limit:
 		t.endpoint.countFailure(found)
 	}
@@ -74,9 +74,18 @@ func (t *Ticket) Close(now time.Duration, o Outcome) {
 	if !t.answered {
 		t.Answer(now, o)
 	} else if o.Failed() && !t.failed {
-		t.endpoint.fail(now, inTime, o)
+		t.fail(now, inTime, o)
 	}
 	t.endpoint.flow.Add(finishOne)
+}
+
+// fail takes a failure, by the rules that hold for the endpoint's group.
+func (t *Ticket) fail(now time.Duration, a arrival, o Outcome) {
+	rules := &t.endpoint.detector.rules
+	if t.group.full.Load() {
+		rules = &t.endpoint.detector.asked
+	}
+	t.endpoint.fail(now, a, o, rules.Load())
 }
 
 // Connected records how long a new connection to the endpoint took. The pool takes it for the length of the way to the
