@@ -24,6 +24,8 @@ go run ./test/study sensitivity [SCENARIO…]
     halves and doubles each constant of weir's law
 go run ./test/study sweep NAME=VALUE,… SCENARIO…
     compares weir at several values of a constant
+go run ./test/study load-table [LOAD/CLIENTS…]
+    compares strategies while one zone's demand brings all endpoints to LOAD %, with so many clients in each zone
 
 A scenario is one of the standard set or of internal/sim/testdata/law.
 `
@@ -49,6 +51,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		flags.PrintDefaults()
 	}
 	seeds := flags.Int("seeds", 0, "runs of each scenario with each strategy (default 3; 2 with sensitivity)")
+	first := flags.Uint64("first", 1, "seed of the first run, with load-table")
 	command := ""
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		command, args = args[0], args[1:]
@@ -64,9 +67,11 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return printSensitivity(ctx, w, names, max(*seeds, 0))
 	case "sweep":
 		return sweep(ctx, w, names, max(*seeds, 0))
+	case "load-table":
+		return loadTable(ctx, w, names, simulate.Options{Seeds: seedsOr(*seeds, 3), First: *first})
 	default:
 		flags.Usage()
-		return fmt.Errorf("unknown command %q: want tables, sensitivity or sweep", command)
+		return fmt.Errorf("unknown command %q: want tables, sensitivity, sweep or load-table", command)
 	}
 }
 

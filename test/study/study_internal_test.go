@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/sim"
 	"github.com/weir-lb/weir/internal/simulate"
 )
@@ -97,6 +98,28 @@ func TestASweepComparesWeirWithEachValue(t *testing.T) {
 	}
 }
 
+// One client that has all of a zone's traffic knows more than many that have a part of it each.
+func TestALargeClientSpillsWithoutSwingsNearTheCapacityOfAll(t *testing.T) {
+	for _, tt := range []struct {
+		cell              string
+		good, oscillation float64
+	}{{"85/1", .93, .08}, {"90/1", .86, .06}} {
+		sc, err := parseCell(tt.cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weir := weirWith(overflow.DefaultConstants(), "weir")
+		r, err := sim.Run(sim.Options{Scenario: sc, Strategy: &weir, Seed: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Affected.Good < tt.good || r.Affected.Success < 0.999 || r.Oscillation > tt.oscillation {
+			t.Errorf("%s: good %.3f, success %.4f, oscillation %.3f: want %.2f, all and %.2f", tt.cell, r.Affected.Good,
+				r.Affected.Success, r.Oscillation, tt.good, tt.oscillation)
+		}
+	}
+}
+
 func TestAMistakeIsToldBeforeAnythingRuns(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                     `unknown command ""`,
@@ -104,6 +127,8 @@ func TestAMistakeIsToldBeforeAnythingRuns(t *testing.T) {
 		"sweep HomeSlowdown=1": "want NAME=VALUE,… and scenarios",
 		"sweep Home=1 steady":  `unknown constant "Home"`,
 		"sensitivity none":     "none.txtar",
+		"load-table 90":        `"90" is no LOAD/CLIENTS`,
+		"load-table x/1":       `"x/1" is no LOAD/CLIENTS`,
 	} {
 		if err := run(t.Context(), strings.Fields(args), new(strings.Builder)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", args, err, want)
