@@ -224,14 +224,15 @@ func (l timeline) returnAfter(since, until time.Duration) *float64 {
 // stallLimit is what a machine may be late by at the worst without being blamed for it: every latency has its part of it.
 const stallLimit = 50 * time.Millisecond
 
-// complaint says what was wrong with the machine on which the play was; empty: nothing.
+// complaint says what was wrong with the machine on which the play was; empty: nothing. A busy machine comes first: requests
+// that were never sent follow from it.
 func (f *Measures) complaint() string {
 	switch {
+	case f.Stall > millis(stallLimit):
+		return fmt.Sprintf("this machine was too busy: requests were sent up to %s after they were due. The verdict is void: "+
+			"repeat this on an idle machine, or with fewer requests (--rate, with --scenario --peak)", f.Stall)
 	case f.Errors.Dropped > 0:
 		return fmt.Sprintf("%d requests were never sent, because too many were outstanding", f.Errors.Dropped)
-	case f.Stall > millis(stallLimit):
-		return fmt.Sprintf("this machine was busy otherwise: requests were sent up to %s after they were due, and every figure "+
-			"suffers from it", f.Stall)
 	default:
 		return ""
 	}

@@ -198,7 +198,9 @@ func TestABusyMachineIsBlamed(t *testing.T) {
 	}{
 		{sample{sent: 10 * time.Millisecond, reached: []int{0}}, ""},
 		{sample{sent: 300 * time.Millisecond, reached: []int{3, 2}}, "300 ms"},
+		{sample{sent: 300 * time.Millisecond, reached: []int{3, 2}}, "The verdict is void: repeat this on an idle machine, or with fewer requests (--rate"},
 		{sample{result: dropped}, "1 requests were never sent"},
+		{sample{sent: 300 * time.Millisecond, result: dropped}, "300 ms"},
 	} {
 		r := scripted(t, func(g *requestLog) { g.add(c.s) })
 		if got := r.Total.complaint(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
