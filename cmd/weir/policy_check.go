@@ -121,7 +121,7 @@ func newPolicyReport(r *manifest.Result, broken error) (*policyReport, error) {
 	}
 	report.Documents = len(documents)
 	for _, p := range r.Problems {
-		if isPolicyKind(p.Object.Kind) {
+		if isPolicyKind(p.Object.Kind) || isMeantAsPolicy(p) {
 			report.add(p)
 		}
 	}
@@ -154,6 +154,11 @@ func isPolicyKind(kind string) bool {
 	default:
 		return strings.HasPrefix(strings.ToLower(kind), "meshload")
 	}
+}
+
+// isMeantAsPolicy tells whether a finding is about an object that is no policy for its apiVersion or kind alone.
+func isMeantAsPolicy(f reason.Finding) bool {
+	return f.Reason == reason.Unknown && f.IsRefused() && (f.Field == "apiVersion" || f.Field == "kind")
 }
 
 func (r *policyReport) add(f reason.Finding) {

@@ -93,6 +93,29 @@ func TestPolicyCheckOfNothingFails(t *testing.T) {
 	}
 }
 
+func TestPolicyCheckRefusesWhatWasMeantAsAPolicy(t *testing.T) {
+	for head, want := range map[string]string{
+		"apiVersion: weir.dev/v1\nkind: LoadBalancingPolicy": "stdin:1: apiVersion: there is no LoadBalancingPolicy in weir.dev/v1: " +
+			"did you mean weir.dev/v1alpha1?",
+		"apiVersion: example.com/v1\nkind: LoadBalancingPolicy": "did you mean weir.dev/v1alpha1?",
+		"apiVersion: weir.dev/v1alpha1\nkind: LoadBalancerPolicy": "stdin:2: kind: unknown kind weir.dev/v1alpha1 LoadBalancerPolicy: " +
+			"did you mean weir.dev/v1alpha1 LoadBalancingPolicy?",
+		"apiVersion: v1\nkind: loadbalancingpolicy":              "did you mean weir.dev/v1alpha1 LoadBalancingPolicy?",
+		"apiVersion: weir.dev/v1beta1\nkind: Budget":             "did you mean weir.dev/v1alpha1 LoadBalancingPolicy?",
+		"apiVersion: weir.dev/v1\nkind: LoadBalancingPolicyList": "there is no LoadBalancingPolicyList in weir.dev/v1",
+	} {
+		status, out, err := weir(t, head+"\nmetadata: {name: web}\n", "policy", "check", "-")
+		if status != exitFailed || !strings.Contains(out, want) || !strings.Contains(out, "1 mistake, 0 warnings") {
+			t.Errorf("%q: status %d, %s%s; want a mistake with %q", head, status, out, err, want)
+		}
+	}
+	for _, other := range []string{"apps/v1\nkind: Deployment", "gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy"} {
+		if _, _, err := weir(t, "apiVersion: "+other+"\nmetadata: {name: web}\n", "policy", "check", "-"); err != "weir: no policy in -\n" {
+			t.Errorf("%q: %s", other, err)
+		}
+	}
+}
+
 func service(name string) string {
 	return "apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {ports: [{port: 80}]}\n"
 }

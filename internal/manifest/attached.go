@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/policies"
 )
 
@@ -22,6 +25,32 @@ func policyListKind() kind {
 	k := policyKind()
 	k.kind += "List"
 	return k
+}
+
+// otherPolicyKind reports an object that was most likely meant to be a LoadBalancingPolicy: one of weir's API group in a
+// version or of a kind that is not there, or of a kind with a similar name in any group. It tells whether there was one.
+func (r *reader) otherPolicyKind(d document, k kind) bool {
+	want := policyKind()
+	near, isNear := topology.Nearest(k.kind, []string{want.kind, policyListKind().kind})
+	if group, _, _ := strings.Cut(k.apiVersion, "/"); group != v1alpha1.GroupVersion().Group && !isNear {
+		return false
+	}
+	name := d.name()
+	f := reason.Finding{
+		Object: refOf(k, &name), Field: "kind", Severity: reason.Refused, Reason: reason.Unknown,
+		Message: fmt.Sprintf("unknown kind %s", k),
+	}
+	switch {
+	case k.kind == near:
+		f.Field, f.Message = "apiVersion", fmt.Sprintf("there is no %s in %s", k.kind, k.apiVersion)
+		f.Mend = fmt.Sprintf("did you mean %s?", want.apiVersion)
+	case isNear:
+		f.Mend = fmt.Sprintf("did you mean %s?", kind{want.apiVersion, near})
+	default:
+		f.Mend = fmt.Sprintf("did you mean %s?", want)
+	}
+	r.found(d, f)
+	return true
 }
 
 // attached takes a LoadBalancingPolicy. An API server would not take one with fields that it does not know, so that one in

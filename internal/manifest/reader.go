@@ -160,6 +160,9 @@ func (r *reader) object(d document, k kind) error {
 	case policyKind():
 		return r.attached(d, k)
 	default:
+		if r.otherPolicyKind(d, k) {
+			return nil
+		}
 		r.skipped[k.String()]++
 		return nil
 	}
