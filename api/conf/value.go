@@ -2,8 +2,10 @@ package conf
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -32,7 +34,7 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 		var whole int32
 		err := json.Unmarshal(data, &whole)
 		*n = Number(whole)
-		return err
+		return mistyped[Number](err, data)
 	}
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -45,6 +47,20 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	}
 	*n = Number(f)
 	return nil
+}
+
+// mistyped is an error about the type of data, with T as the type that is wanted and the number, if it is one.
+func mistyped[T any](err error, data []byte) error {
+	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	e := *mismatch
+	e.Type = reflect.TypeFor[T]()
+	if kind, _, _ := strings.Cut(e.Value, " "); kind == "number" {
+		e.Value = "number " + string(data)
+	}
+	return &e
 }
 
 // String gives the shortest form.
@@ -66,7 +82,7 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durat
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
-		return err
+		return mistyped[Duration](err, data)
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil && regexp.MustCompile(`^([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us|µs|ns)){1,6}$`).MatchString(text) {

@@ -116,6 +116,28 @@ func TestPolicyCheckRefusesWhatWasMeantAsAPolicy(t *testing.T) {
 	}
 }
 
+func TestPolicyCheckSaysHowToWriteANumberAndADuration(t *testing.T) {
+	const head = `apiVersion: weir.dev/v1alpha1
+kind: LoadBalancingPolicy
+metadata: {name: web, namespace: shop}
+spec:
+  targetRefs: [{kind: Service, name: web}]
+`
+	const mesh = "type: MeshLoadBalancingStrategy\nname: web\nmesh: default\nspec:\n  to:\n  - targetRef: {kind: Mesh}\n" +
+		"    default: {loadBalancer: {type: RingHash, ringHash: {hashPolicies: [{type: Cookie, cookie: {name: a, ttl: 60}}]}}}\n"
+	for text, want := range map[string]string{
+		head + "  locality: {maxSkew: 1.5}":                 "maxSkew: want a whole number, or text in quotes: \"1.5\", got a number 1.5",
+		head + "  locality: {maxSkew: -1.5}":                "maxSkew: want a whole number, or text in quotes: \"0.8\", got a number -1.5",
+		head + "  outlierDetection: {baseEjectionTime: 60}": "baseEjectionTime: want a duration with a unit: 60s, got a number 60",
+		mesh: "ttl: want a duration like 1h or 30s, got the number 60",
+	} {
+		status, out, err := weir(t, text, "policy", "check", "-")
+		if status != exitFailed || !strings.Contains(out, want) {
+			t.Errorf("%s\nstatus %d, %s%s; want a mistake with %q", text, status, out, err, want)
+		}
+	}
+}
+
 func service(name string) string {
 	return "apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {ports: [{port: 80}]}\n"
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
+	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
 )
 
@@ -23,12 +25,24 @@ func typeError(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	return fmt.Sprintf("want %s, got %s", wanted(mismatch.Type), gotten(mismatch.Value))
+	return fmt.Sprintf("want %s, got %s", wanted(mismatch.Type, mismatch.Value), gotten(mismatch.Value))
 }
 
-func wanted(t reflect.Type) string {
+// wanted names what a field of type t takes. Where value, what it got, is a number, the advice is how to write that one.
+func wanted(t reflect.Type, value string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	number, length := "0.8", "30"
+	// What the patterns of both types take.
+	if found := regexp.MustCompile(`^number ([0-9]{1,9}(\.[0-9]{1,9})?)$`).FindStringSubmatch(value); found != nil {
+		number, length = found[1], found[1]
+	}
+	switch t {
+	case reflect.TypeFor[policy.Number]():
+		return fmt.Sprintf("a whole number, or text in quotes: %q", number)
+	case reflect.TypeFor[policy.Duration]():
+		return fmt.Sprintf("a duration with a unit: %ss", length)
 	}
 	switch t.Kind() {
 	case reflect.Bool:

@@ -169,8 +169,11 @@ func (v value) texts() []string {
 	return texts
 }
 
-func (v value) text() string {
-	text, _ := decode[string](v, "text (in quotes, if it looks like something else)")
+func (v value) text() string { return v.textOf("text (in quotes, if it looks like something else)") }
+
+// textOf gives a text that has to be what want says.
+func (v value) textOf(want string) string {
+	text, _ := decode[string](v, want)
 	if isGrammar(text) {
 		v.refuse(v.path, quote(text)+" is grammar, not a value: write one value")
 		return ""
@@ -237,13 +240,14 @@ func (v value) decimal() *policy.Number {
 }
 
 func (v value) duration() *policy.Duration {
-	text := v.text()
+	const want = "a duration like 1h or 30s"
+	text := v.textOf(want)
 	if text == "" {
 		return nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		v.refuse(v.path, "want a duration like 1h or 30s, got "+quote(text))
+		v.refuse(v.path, "want "+want+", got "+quote(text))
 		return nil
 	}
 	return new(policy.Duration(d))
