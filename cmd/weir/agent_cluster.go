@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -30,7 +31,7 @@ const previewPatience = 30 * time.Second
 
 // following is a cluster that is followed.
 type following struct {
-	server   string
+	config   *rest.Config
 	cache    cache.Cache
 	feed     *kubefeed.Feed
 	policies *policyset.Follower // nil: they are not followed
@@ -46,7 +47,12 @@ func (f *agentFlags) runCluster(c *cobra.Command, config agent.Config, logger *s
 	c.SilenceUsage = true
 	logClients(logger)
 	if f.dryRun {
-		s, set, err := cluster.first(c.Context())
+		ctx, cancel := context.WithTimeout(c.Context(), previewPatience)
+		defer cancel()
+		if err := reach(ctx, cluster.config); err != nil {
+			return err
+		}
+		s, set, err := cluster.first(ctx)
 		if err != nil {
 			return err
 		}
@@ -54,7 +60,7 @@ func (f *agentFlags) runCluster(c *cobra.Command, config agent.Config, logger *s
 		return f.previewCluster(c, config, &selected, set)
 	}
 	f.logStart(c, logger)
-	logger.Info("following the cluster", "server", cluster.server, "hints", config.Hints, "nodes", f.nodes, "pods", f.pods, "policies", f.policies, "serve", f.serves)
+	logger.Info("following the cluster", "server", cluster.config.Host, "hints", config.Hints, "nodes", f.nodes, "pods", f.pods, "policies", f.policies, "serve", f.serves)
 	parts := []ops.Part{
 		{Name: "watch", Run: cluster.cache.Start},
 		{Name: "feed", Run: cluster.feed.Run},
@@ -69,8 +75,8 @@ func (f *agentFlags) runCluster(c *cobra.Command, config agent.Config, logger *s
 }
 
 // follow makes what follows the cluster of the flags. It starts nothing.
-func (f *agentFlags) follow(config *agent.Config, logger *slog.Logger, registry prometheus.Registerer) (*following, error) {
-	rest, err := f.cluster.config()
+func (f *agentFlags) follow(serve *agent.Config, logger *slog.Logger, registry prometheus.Registerer) (*following, error) {
+	config, err := f.cluster.config()
 	if err != nil {
 		return nil, err
 	}
@@ -79,22 +85,22 @@ func (f *agentFlags) follow(config *agent.Config, logger *slog.Logger, registry 
 		return nil, err
 	}
 	o := kubefeed.Options{Convert: read.Convert, Costs: read.Costs, Logger: logger, Registerer: registry}
-	if config.OneNode {
-		o.Node = config.Node
+	if serve.OneNode {
+		o.Node = serve.Node
 	}
-	c, err := kubefeed.NewCache(rest, o)
+	c, err := kubefeed.NewCache(config, o)
 	if err != nil {
-		return nil, fmt.Errorf("watch the cluster at %s: %w", rest.Host, err)
+		return nil, fmt.Errorf("watch the cluster at %s: %w", config.Host, err)
 	}
 	feed, err := kubefeed.New(c, o)
 	if err != nil {
 		return nil, err
 	}
-	follower, err := f.followPolicies(rest, logger)
+	follower, err := f.followPolicies(config, logger)
 	if err != nil {
 		return nil, err
 	}
-	return &following{server: rest.Host, cache: c, feed: feed, policies: follower}, nil
+	return &following{config: config, cache: c, feed: feed, policies: follower}, nil
 }
 
 // logClients gives the logs of the Kubernetes libraries, which know one logger for the whole process, to logger.
@@ -153,9 +159,10 @@ func storeIfChanged(snapshots *latest.Value[topology.Snapshot], now topology.Sna
 	snapshots.Store(now)
 }
 
-// first gives the cluster's first state and policies, and follows them no longer.
+// first gives the cluster's first state and policies, and follows them no longer. ctx allows previewPatience.
 func (w *following) first(ctx context.Context) (*kubefeed.State, *policy.Set, error) {
-	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	limit := ctx
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.cache.Start(ctx) })
@@ -170,7 +177,7 @@ func (w *following) first(ctx context.Context) (*kubefeed.State, *policy.Set, er
 		case <-w.feed.Synced():
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("the cluster did not tell of its services, endpoints and nodes within %v: %w", previewPatience, ctx.Err())
+			return unread(limit, w.config)
 		}
 	})
 	if err := group.Wait(); err != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -186,5 +188,55 @@ func TestAnAgentOfANodeThatIsNotThereSaysSo(t *testing.T) {
 	status, _, text = weir(t, "", append(args, "--nodes", "all")...)
 	if status != exitFailed || !strings.Contains(text, "did you mean node-") {
 		t.Errorf("want the nodes nearby, got %d\n%s", status, text)
+	}
+}
+
+// kubeconfigOf writes a kubeconfig that leads to an address.
+func kubeconfigOf(t *testing.T, address string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	write(t, path, `apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "http://`+address+`"}}]
+contexts: [{name: a, context: {cluster: a}}]
+current-context: a
+`)
+	return path
+}
+
+func TestADryRunSaysAtOnceWhyAClusterCannotBeReached(t *testing.T) {
+	for _, command := range []string{"controller --dry-run", "agent --node x --dry-run"} {
+		started := time.Now()
+		status, out, err := weir(t, "", append(strings.Fields(command), "--kubeconfig", kubeconfigOf(t, "127.0.0.1:1"))...)
+		if status != exitFailed || out != "" || !strings.Contains(err, "http://127.0.0.1:1") || !strings.Contains(err, "connection refused") {
+			t.Errorf("%s: status %d, %s%s", command, status, out, err)
+		}
+		if took := time.Since(started); took > previewPatience/2 {
+			t.Errorf("%s: ended after %s", command, took)
+		}
+	}
+}
+
+func TestADryRunEndsAtOnceWhenItIsInterrupted(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it accepts connections, and says nothing.
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	address := silent.Addr().String()
+	for _, command := range []string{"controller --dry-run", "agent --node x --dry-run"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		var told log
+		started := time.Now()
+		interrupted, interrupt := context.WithCancel(context.WithoutCancel(ctx))
+		stop := context.AfterFunc(ctx, interrupt)
+		args := append(strings.Fields(command), "--kubeconfig", kubeconfigOf(t, address))
+		status := run(interrupted, args, streams{in: strings.NewReader(""), out: &told, err: &told})
+		stop()
+		cancel()
+		if text := told.String(); status == exitOK || !strings.Contains(text, "interrupted before the API server http://"+address) ||
+			strings.Contains(text, "within") || time.Since(started) > previewPatience/2 {
+			t.Errorf("%s: status %d after %s: %s", command, status, time.Since(started), text)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,15 @@ import (
 
 // preview prints what a controller would write to the cluster as it is.
 func (f *controllerFlags) preview(c *cobra.Command, config *rest.Config, o control.Options) error {
-	p, err := control.ReadPreview(c.Context(), config, o)
+	ctx, cancel := context.WithTimeout(c.Context(), previewPatience)
+	defer cancel()
+	if err := reach(ctx, config); err != nil {
+		return err
+	}
+	p, err := control.ReadPreview(ctx, config, o)
+	if err != nil && ctx.Err() != nil {
+		return unread(ctx, config)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,8 +34,10 @@ type Edit struct {
 	Ops     []hints.Op `json:"operations"` // of a JSON patch
 }
 
-// ReadPreview reads a cluster once, plans it and returns what would be written. It writes nothing.
+// ReadPreview reads a cluster once, plans it and returns what would be written. It writes nothing. A cluster that was not read whole
+// before ctx is done is an error.
 func ReadPreview(ctx context.Context, config *rest.Config, o Options) (*Preview, error) {
+	limit := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cache, err := feed.NewCache(config, o.Feed)
@@ -71,8 +74,8 @@ func ReadPreview(ctx context.Context, config *rest.Config, o Options) (*Preview,
 		return nil, fmt.Errorf("read the cluster: %w", err)
 	}
 	state, _ := f.States().Load()
-	if state == nil {
-		return nil, fmt.Errorf("read the cluster: %w", ctx.Err())
+	if err := limit.Err(); err != nil || state == nil {
+		return nil, fmt.Errorf("read the cluster: %w", cmp.Or(err, ctx.Err()))
 	}
 	set, _ := sets.Load()
 	return preview(state, set), nil

@@ -236,7 +236,7 @@ func (f *Follower) awaitAll(ctx context.Context) {
 		case <-w:
 		case <-ctx.Done():
 			f.options.Logger.Warn("the cluster has not told of all policies yet, they are not waited for any longer",
-				"waited", f.options.Wait)
+				"waited", f.options.Wait.String())
 			return
 		}
 	}

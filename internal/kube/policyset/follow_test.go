@@ -2,6 +2,7 @@ package policyset_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -76,7 +77,7 @@ func (w *town) install(kind string) {
 // follow follows the cluster for the length of the test.
 func (w *town) follow(o policyset.Options) {
 	w.Helper()
-	o.AskAgain, o.Logger = askAgain, slog.New(slog.NewTextHandler(w.log, nil))
+	o.AskAgain, o.Logger = askAgain, cmp.Or(o.Logger, slog.New(slog.NewTextHandler(w.log, nil)))
 	var err error
 	if w.Follower, err = policyset.NewFollower(&rest.Config{Host: w.URL()}, o); err != nil {
 		w.Fatal(err)
@@ -244,8 +245,11 @@ func TestWhileTheAPIServerIsAwayTheLastSetStays(t *testing.T) {
 func TestAnAPIServerThatIsAwayAtTheStartIsNotWaitedForLong(t *testing.T) {
 	w := build(t, v1alpha1.Kind)
 	w.Go()
-	w.follow(policyset.Options{Wait: 100 * time.Millisecond, Pods: policyset.All})
+	w.follow(policyset.Options{Wait: 100 * time.Millisecond, Pods: policyset.All, Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
 	<-w.Ready()
+	if log := w.log.String(); !strings.Contains(log, `"waited":"100ms"`) {
+		t.Errorf("the log does not tell how long was waited, with its unit: %s", log)
+	}
 	if got := w.rules(); got != "" {
 		t.Errorf("want no rules, got %q", got)
 	}
