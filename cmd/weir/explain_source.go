@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -239,10 +240,38 @@ func (r liveOptions) inputs(objects *convert.Objects) *inputs {
 	return s
 }
 
-// sort sorts the records, and surveys the nodes.
+// sort sorts the records, checks what they say of demand, and surveys the nodes.
 func (s *inputs) sort() {
 	slices.SortFunc(s.Records, func(a, b *kubefeed.Record) int { return a.Name.Compare(b.Name) })
+	for _, r := range s.Records {
+		if r.Service != nil {
+			s.checkDemand(r.Service)
+		}
+	}
 	s.survey = plan.SurveyNodes(s.Snapshot.Nodes)
+}
+
+// checkDemand warns of shares of demand that are for zones without a node or an endpoint, or that sum to neither 1 nor 100:
+// they are taken all the same, scaled to a sum of 1, which is hardly what was meant.
+func (s *inputs) checkDemand(svc *topology.Service) {
+	warn := func(format string, args ...any) {
+		s.problems = append(s.problems, reason.Finding{
+			Object: reason.Object{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name},
+			Field:  "metadata.annotations[" + api.AnnotationDemand + "]", Reason: reason.Invalid, Message: fmt.Sprintf(format, args...),
+		})
+	}
+	zones := s.Snapshot.Zones()
+	var sum float64
+	for _, d := range svc.Demand {
+		sum += d.Share
+		if !slices.Contains(zones, d.Zone) {
+			warn("there is no node and no endpoint in zone %s", d.Zone)
+		}
+	}
+	const rounding = 0.01 // 0.33 for each of three zones is no mistake
+	if isNear := func(whole float64) bool { return math.Abs(sum/whole-1) < rounding+1e-9 }; sum > 0 && !isNear(1) && !isNear(100) {
+		warn("the shares sum to %.4g, and not to 1 or 100: they are scaled to a sum of 1", sum)
+	}
 }
 
 // record reads a Service, but for its endpoints.

@@ -64,3 +64,41 @@ func TestExplainOfANamespaceWithoutServicesIsAnEmptyList(t *testing.T) {
 		t.Errorf("error %q does not say %q", err, want)
 	}
 }
+
+// annotated writes the manifests of a service with an annotation about its demand.
+func annotated(t *testing.T, demand string) (folder string) {
+	t.Helper()
+	folder = writeManifests(t, fixture{endpoints: []member{
+		{"127.0.0.1", 80, "zone-a"}, {"127.0.0.2", 80, "zone-b"}, {"127.0.0.3", 80, "zone-c"},
+	}})
+	path := filepath.Join(folder, "web.yaml")
+	text, err := os.ReadFile(path) //nolint:gosec // the test's own file.
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.Replace(string(text), "  name: web\n", "  name: web\n  annotations: {weir.dev/demand: \""+demand+"\"}\n", 1))
+	return folder
+}
+
+func TestExplainSaysThatTheAnnotationLeavesZonesWithoutDemand(t *testing.T) {
+	status, out, err := weir(t, "", "explain", "shop/web", "-f", annotated(t, "zone-a=50"))
+	const want = "no request is expected from zone-b, zone-c: the annotation weir.dev/demand gives them no share"
+	if status != exitOK || !strings.Contains(out, want) {
+		t.Errorf("status %d, %s%s; want %q", status, out, err, want)
+	}
+}
+
+func TestExplainWarnsOfDemandThatMakesNoSense(t *testing.T) {
+	const sum = "Service shop/web: metadata.annotations[weir.dev/demand]: the shares sum to "
+	for demand, want := range map[string]string{
+		"zone-a=50":                          sum + "50, and not to 1 or 100: they are scaled to a sum of 1",
+		"zone-a=0.5,zone-x=0.5":              "there is no node and no endpoint in zone zone-x",
+		"zone-a=0.33,zone-b=0.33,zone-c=.33": "",
+		"zone-a=50,zone-b=50":                "",
+	} {
+		status, out, err := weir(t, "", "explain", "shop/web", "-f", annotated(t, demand))
+		if status != exitOK || !strings.Contains(err, want) || want == "" && err != "" {
+			t.Errorf("%s: status %d, %s%s; want %q", demand, status, out, err, want)
+		}
+	}
+}

@@ -114,7 +114,11 @@ func (b *balance) remarks() []reason.Reason {
 			unnamed = append(unnamed, string(zone))
 		}
 	}
-	add(reason.ZonesWithoutDemand, idle)
+	if len(normal(b.Demand)) > 0 {
+		add(reason.ZonesWithoutShare, idle)
+	} else {
+		add(reason.ZonesWithoutDemand, idle)
+	}
 	add(reason.ZonesUnnamed, unnamed)
 	return remarks
 }

@@ -46,6 +46,7 @@ const (
 	DemandByEndpoints   Code = "DemandByEndpoints"
 	NoZoneKnown         Code = "NoZoneKnown"
 	ZonesWithoutDemand  Code = "ZonesWithoutDemand"
+	ZonesWithoutShare   Code = "ZonesWithoutShare"
 	ZonesUnnamed        Code = "ZonesUnnamed"
 
 	// What a person could change.
@@ -106,6 +107,7 @@ func planTexts() map[Code]string {
 			"are",
 		NoZoneKnown:        "no hints: neither a node nor a ready endpoint has a zone",
 		ZonesWithoutDemand: "no request is expected from {objects}: no node with known CPU is there",
+		ZonesWithoutShare:  "no request is expected from {objects}: the annotation weir.dev/demand gives them no share",
 		ZonesUnnamed:       "the hints have no room for {objects}: their requests go to all endpoints",
 
 		AdviseZoneLabel: "label {objects} with topology.kubernetes.io/zone: " + adviceGain,
