@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -71,8 +72,8 @@ func explainCommand() *cobra.Command {
 		Short:   "Show which endpoints serve each zone, why, what it costs and what would help",
 		Long:    explainLong,
 		Example: explainExample,
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return f.run(c, args) },
+		Args:    func(c *cobra.Command, args []string) error { return cobra.MaximumNArgs(1)(c, withoutType(args)) },
+		RunE:    func(c *cobra.Command, args []string) error { return f.run(c, withoutType(args)) },
 	}
 	for _, g := range []flagGroup{f.group(), f.cluster.group(), f.sourceGroup()} {
 		g.addTo(c)
@@ -187,7 +188,7 @@ func (f *explainFlags) records(s *inputs, args []string) ([]*kubefeed.Record, er
 		}
 		return records, nil
 	}
-	name, err := serviceName(args[0], s.namespace)
+	name, err := serviceName(args[0], cmp.Or(s.namespace, s.namespaceOf(args[0])))
 	if err != nil {
 		return nil, err
 	}
@@ -206,6 +207,35 @@ func (f *explainFlags) records(s *inputs, args []string) ([]*kubefeed.Record, er
 		return nil, fmt.Errorf("no service %s: %s no service at all", name, s.holder)
 	}
 	return nil, unknownService(name, names)
+}
+
+// withoutType leaves out the type of the object, which kubectl asks for: service web, svc/web.
+func withoutType(args []string) []string {
+	isType := func(text string) bool { return text == "svc" || text == "service" }
+	switch {
+	case len(args) > 1 && isType(args[0]):
+		return args[1:]
+	case len(args) == 1:
+		if before, after, found := strings.Cut(args[0], "/"); found && isType(before) {
+			return []string{after}
+		}
+	}
+	return args
+}
+
+// namespaceOf gives the namespace of the only service of a name; empty if there is none, or several.
+func (s *inputs) namespaceOf(name string) string {
+	namespace := ""
+	for _, r := range s.Records {
+		if r.Name.Name != name {
+			continue
+		}
+		if namespace != "" {
+			return ""
+		}
+		namespace = r.Name.Namespace
+	}
+	return namespace
 }
 
 // serviceName reads [NAMESPACE/]SERVICE.

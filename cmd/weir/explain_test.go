@@ -102,3 +102,23 @@ func TestExplainWarnsOfDemandThatMakesNoSense(t *testing.T) {
 		}
 	}
 }
+
+func TestExplainTakesTheOnlyServiceOfANameAndTheFormsOfKubectl(t *testing.T) {
+	folder := writeManifests(t, fixture{endpoints: []member{{"127.0.0.1", 80, "zone-a"}}})
+	_, want, _ := weir(t, "", "explain", "shop/web", "-f", folder)
+	for _, args := range []string{"web", "svc/web", "service/web", "service web", "svc shop/web", "svc/shop/web"} {
+		status, out, err := weir(t, "", append([]string{"explain", "-f", folder}, strings.Fields(args)...)...)
+		if status != exitOK || out != want {
+			t.Errorf("%s: status %d, %s%s", args, status, out, err)
+		}
+	}
+	for args, want := range map[string]string{
+		"web -n default": "no service default/web: did you mean shop/web?", "wob": "no service default/wob: did you mean shop/web?",
+		"pod web": "accepts at most 1 arg", "svc web dns": "accepts at most 1 arg",
+	} {
+		if status, _, err := weir(t, "", append([]string{"explain", "-f", folder}, strings.Fields(args)...)...); status == exitOK ||
+			!strings.Contains(err, want) {
+			t.Errorf("%s: status %d, %s; want %q", args, status, err, want)
+		}
+	}
+}
