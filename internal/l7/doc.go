@@ -12,5 +12,5 @@
 //
 // Two halves meet at a seam. The forwarding half knows no protocol engine: upstream, retrier (pick, retry, tickets), hash, request (what
 // rules ask), budget, classify, headers. The engine half carries the bytes: streams (link, call, leg, batch, origin, watch) for HTTP/2 on
-// both sides, net/http for all else of HTTP (web, endpoint, guard with framer and head), and sockets for TCP. ADR-0026 and ADR-0009 say why.
+// both sides, net/http for all else of HTTP (web, endpoint, guard with framer and head), and sockets for TCP. ADR-0027 and ADR-0009 say why.
 package l7
