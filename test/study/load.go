@@ -31,7 +31,7 @@ func loaded(percent, clients int) (*scenario.Scenario, error) {
 	return scenario.Parse(fmt.Sprintf("load-%d-%d.txtar", percent, clients), fmt.Appendf(nil, `One zone's demand raised until all endpoints are at %d %%
 
 Clients in each zone: %d.
--- world --
+-- cluster --
 nodes a:16x2 b:16x2 c:16x2
 service web
 endpoints a:6 b:6 c:6

@@ -280,7 +280,7 @@ func TestZoneWhoseQueueGetsShorterIsNotCutAgain(t *testing.T) {
 		d.now += 100 * time.Millisecond
 		rate := 80.0
 		if d.now > 20*time.Second {
-			rate = 170
+			rate = 150
 		}
 		c := overflow.Counters{Groups: make([]overflow.GroupCounters, 3)}
 		for i := range c.Groups {
