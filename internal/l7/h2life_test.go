@@ -1,0 +1,117 @@
+package l7_test
+
+import (
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/weir-lb/weir/internal/l7"
+)
+
+// TestTheEndOfAnHTTP2ConnectionHasTwoSteps: a request that the client sends before it hears of the end is answered, one after it is refused.
+func TestTheEndOfAnHTTP2ConnectionHasTwoSteps(t *testing.T) {
+	p := start(t, l7.Options{}, rawServer(t, answerAll("late")))
+	conn := rawClient(t, p.Addr())
+	conn.get(1)
+	if got := conn.reply(1); got.status != "200" {
+		t.Fatalf("got %+v", got)
+	}
+	down := make(chan error, 1)
+	go func() { down <- p.Shutdown(t.Context()) }()
+	var ping [8]byte
+	announced := false
+	for ping == [8]byte{} {
+		f, err := conn.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch f := f.(type) {
+		case *http2.GoAwayFrame:
+			announced = f.LastStreamID == 1<<31-1 && f.ErrCode == http2.ErrCodeNo
+		case *http2.PingFrame:
+			ping = f.Data
+		}
+	}
+	if !announced {
+		t.Error("the end was not announced before")
+	}
+	conn.get(3) // the client has not read the announcement yet, as far as the proxy knows
+	_ = conn.WritePing(true, ping)
+	var last uint32
+	var body string
+	for f := conn.hear(); f != nil; f = conn.hear() {
+		switch f := f.(type) {
+		case *http2.GoAwayFrame:
+			last = f.LastStreamID
+		case *http2.DataFrame:
+			body += string(f.Data())
+		}
+	}
+	if last != 3 || body != "late" {
+		t.Errorf("got %q, and %d as the last stream", body, last)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTimeLimitsOfHTTP2Connections plays them in virtual time.
+func TestTimeLimitsOfHTTP2Connections(t *testing.T) {
+	for name, c := range map[string]struct {
+		act  func(*peer, http2.Frame)
+		want time.Duration
+	}{
+		"silent":             {func(*peer, http2.Frame) {}, 15 * time.Second},
+		"answers PING":       {func(p *peer, f http2.Frame) { pong(p, f) }, 5 * time.Minute},
+		"breaks off a block": {func(p *peer, f http2.Frame) { openBlock(p, f) }, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := l7.ListenNowhere(l7.Options{Protocol: l7.H2C, Upstreams: only(poolOf(), nil)})
+				near, far := net.Pipe()
+				s.ServeConn(far)
+				begin := time.Now()
+				said := make(chan struct{})
+				p := newPeer(t, near)
+				go func() {
+					defer close(said)
+					say(near, http2.ClientPreface)
+					_ = p.WriteSettings()
+				}()
+				for {
+					f, err := p.ReadFrame()
+					if err != nil {
+						break
+					}
+					if f.Header().Type == http2.FrameSettings {
+						<-said
+					}
+					c.act(p, f)
+				}
+				if took := time.Since(begin); took < c.want-time.Second || took > c.want+3*time.Second {
+					t.Errorf("closed after %v, want %v", took, c.want)
+				}
+				shut(near)
+				_ = s.Shutdown(t.Context())
+			})
+		})
+	}
+}
+
+func pong(p *peer, f http2.Frame) {
+	if ping, ok := f.(*http2.PingFrame); ok && !ping.IsAck() {
+		data := ping.Data
+		go func() { _ = p.WritePing(true, data) }()
+	}
+}
+
+func openBlock(p *peer, f http2.Frame) {
+	if f.Header().Type == http2.FrameSettings && f.Header().Flags.Has(http2.FlagSettingsAck) {
+		go func() { _ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}) }()
+		return
+	}
+	pong(p, f)
+}
