@@ -2,6 +2,7 @@ package l7_test
 
 import (
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,12 +62,12 @@ func TestTheEndOfAnHTTP2ConnectionHasTwoSteps(t *testing.T) {
 // TestTimeLimitsOfHTTP2Connections plays them in virtual time.
 func TestTimeLimitsOfHTTP2Connections(t *testing.T) {
 	for name, c := range map[string]struct {
-		act  func(*peer, http2.Frame)
+		act  func(*peer, http2.Frame) func() // gives what to write, which may block
 		want time.Duration
 	}{
-		"silent":             {func(*peer, http2.Frame) {}, 15 * time.Second},
-		"answers PING":       {func(p *peer, f http2.Frame) { pong(p, f) }, 5 * time.Minute},
-		"breaks off a block": {func(p *peer, f http2.Frame) { openBlock(p, f) }, 10 * time.Second},
+		"silent":             {func(*peer, http2.Frame) func() { return nil }, 15 * time.Second},
+		"answers PING":       {pong, 5 * time.Minute},
+		"breaks off a block": {openBlock, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,44 +75,49 @@ func TestTimeLimitsOfHTTP2Connections(t *testing.T) {
 				near, far := net.Pipe()
 				s.ServeConn(far)
 				begin := time.Now()
-				said := make(chan struct{})
 				p := newPeer(t, near)
-				go func() {
-					defer close(said)
+				writes := make(chan func(), 100)
+				var writing sync.WaitGroup
+				writing.Go(func() {
 					say(near, http2.ClientPreface)
 					_ = p.WriteSettings()
-				}()
+					for write := range writes {
+						write()
+					}
+				})
 				for {
 					f, err := p.ReadFrame()
 					if err != nil {
 						break
 					}
-					if f.Header().Type == http2.FrameSettings {
-						<-said
+					if write := c.act(p, f); write != nil {
+						writes <- write
 					}
-					c.act(p, f)
 				}
 				if took := time.Since(begin); took < c.want-time.Second || took > c.want+3*time.Second {
 					t.Errorf("closed after %v, want %v", took, c.want)
 				}
 				shut(near)
+				close(writes)
+				writing.Wait()
 				_ = s.Shutdown(t.Context())
 			})
 		})
 	}
 }
 
-func pong(p *peer, f http2.Frame) {
-	if ping, ok := f.(*http2.PingFrame); ok && !ping.IsAck() {
-		data := ping.Data
-		go func() { _ = p.WritePing(true, data) }()
+func pong(p *peer, f http2.Frame) func() {
+	ping, ok := f.(*http2.PingFrame)
+	if !ok || ping.IsAck() {
+		return nil
 	}
+	data := ping.Data
+	return func() { _ = p.WritePing(true, data) }
 }
 
-func openBlock(p *peer, f http2.Frame) {
+func openBlock(p *peer, f http2.Frame) func() {
 	if f.Header().Type == http2.FrameSettings && f.Header().Flags.Has(http2.FlagSettingsAck) {
-		go func() { _ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}) }()
-		return
+		return func() { _ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}) }
 	}
-	pong(p, f)
+	return pong(p, f)
 }
