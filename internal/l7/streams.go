@@ -118,33 +118,32 @@ func (s *streams) forget(l *link) {
 	delete(s.links, l)
 }
 
-// each calls f with every link there is at this moment.
-func (s *streams) each(f func(*link)) {
+// all gives every link there is at this moment, in memory to use.
+func (s *streams) all(links []*link) []*link {
 	s.mu.Lock()
-	all := make([]*link, 0, len(s.links))
+	defer s.mu.Unlock()
 	for l := range s.links {
-		all = append(all, l)
+		links = append(links, l)
 	}
-	s.mu.Unlock()
-	for _, l := range all {
-		f(l)
-	}
+	return links
 }
 
 // drain tells all clients that no further request is taken.
 func (s *streams) drain() {
 	var b batch
-	s.each(func(l *link) {
+	for _, l := range s.all(nil) {
 		if l.arrival != nil {
 			l.announce(&b)
 		}
-	})
+	}
 	b.flush()
 }
 
 // close ends all links.
 func (s *streams) close() {
-	s.each(func(l *link) { _ = l.Close() })
+	for _, l := range s.all(nil) {
+		_ = l.Close()
+	}
 }
 
 // serve carries a client's connection to its end. early was read from it behind the preface.

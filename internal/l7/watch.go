@@ -21,17 +21,34 @@ func (s *streams) watch() {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	var b batch
+	var links []*link
 	var calls []waiter
 	for {
 		now := s.shared.clock()
 		s.coarse.Store(int64(now))
-		s.each(func(l *link) { calls = l.check(now, calls[:0], &b) })
+		links = s.all(links[:0])
+		for _, l := range links {
+			calls = l.check(now, calls[:0], &b)
+		}
+		s.serveAll(&b)
 		b.flush()
-		clear(calls)
+		clear(links)
+		clear(calls[:cap(calls)])
 		select {
 		case <-ticker.C:
 		case <-s.life.Done():
 			return
+		}
+	}
+}
+
+// serveAll gives streams to calls that wait for a link whose output was full, which tells nobody that it is not any more.
+func (s *streams) serveAll(b *batch) {
+	if known := s.origins.Load(); known != nil {
+		for _, o := range *known {
+			if o.hungry.Load() > 0 {
+				b.serve(o)
+			}
 		}
 	}
 }
