@@ -155,7 +155,9 @@ func TestIdleConnectionsNeverTakeEveryPlace(t *testing.T) {
 	go func() { done <- a.Run(ctx) }()
 	defer func() {
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			t.Errorf("want the server to end without an error, got %v", err)
+		}
 	}()
 	const more = 70 // than there are places
 	for i := range more {

@@ -64,6 +64,8 @@ const (
 
 // Finding is what is wrong with something that an author wrote: a file, an object, a policy. It is the same value from the
 // position in a file to the condition of a status. As an error it says that a file cannot be read.
+//
+//nolint:errname // it is an error only where a file cannot be read
 type Finding struct {
 	Position        // of the field, where it was read from a file
 	Object   Object // zero: the file is broken before any object is known
