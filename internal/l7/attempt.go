@@ -57,7 +57,7 @@ func (x *exchange) attempt(ctx context.Context) *attempt {
 // arm starts the wait for the response's head: the request is sent.
 func (a *attempt) arm() {
 	limit := a.x.options.Timeouts.Response
-	if limit <= 0 || a.x.done.Protocol == GRPC {
+	if limit <= 0 || a.x.done.Protocol == GRPC && a.x.r.ProtoMajor == 2 { // gRPC is HTTP/2; over HTTP/1 it is only a content type
 		return
 	}
 	a.mu.Lock()

@@ -328,6 +328,17 @@ func TestAContentTypeDoesNotLiftTheResponseTimeout(t *testing.T) {
 	}
 }
 
+// TestAContentTypeOverHTTP1DoesNotLiftTheResponseTimeout: gRPC is spoken over HTTP/2 only.
+func TestAContentTypeOverHTTP1DoesNotLiftTheResponseTimeout(t *testing.T) {
+	p := start(t, l7.Options{Timeouts: l7.Timeouts{Response: short}}, serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	r := request(t, "GET", p.url, nil)
+	r.Header.Set("Content-Type", "application/grpc")
+	do(t, client(t, false), r)
+	if saw := p.saw.next(t); saw.Reason != reason.ResponseTimeout {
+		t.Errorf("reported %+v", saw)
+	}
+}
+
 func TestInterimAndEarlyAnswersOfHTTP2(t *testing.T) {
 	p := start(t, l7.Options{}, rawServer(t, func(p *peer) {
 		for f := p.hear(); f != nil; f = p.hear() {
