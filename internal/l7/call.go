@@ -202,6 +202,18 @@ func (x *call) fail(e ending, b *batch) {
 	x.refuse(e.reason(), b)
 }
 
+// legOn gives the leg that is a stream of a link; nil if the call has none there any more.
+func (x *call) legOn(l *link, id uint32) *leg {
+	switch {
+	case x.near.link == l && x.near.id == id:
+		return &x.near
+	case x.far.link == l && x.far.id == id:
+		return &x.far
+	default:
+		return nil
+	}
+}
+
 // arrived tells that the request waits no more.
 func (x *call) arrived() {
 	if x.pending {

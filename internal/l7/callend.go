@@ -7,37 +7,21 @@ import (
 
 // leaveFar is done with the endpoint's stream. One that has not ended on both sides is reset with the code.
 func (x *call) leaveFar(code h2.Code, b *batch) {
-	g := &x.far
-	l := g.link
 	x.applied = false
-	if l == nil {
-		return
+	if g := &x.far; g.ended && g.finished {
+		g.leave(bothEnded, b)
+	} else {
+		g.reset(code, b)
 	}
-	open := !g.ended || !g.finished
-	how := bothEnded
-	if open {
-		l.reset(g.id, code, b)
-		how = byUs
-	}
-	g.link = nil
-	l.drop(g.id, how, b)
 }
 
 // leaveNear is done with the client's stream, likewise.
 func (x *call) leaveNear(code h2.Code, b *batch) {
-	g := &x.near
-	l := g.link
-	if l == nil {
-		return
+	if g := &x.near; g.ended && g.finished && code == h2.NoError {
+		g.leave(bothEnded, b)
+	} else {
+		g.reset(code, b)
 	}
-	open := !g.ended || !g.finished || code != h2.NoError
-	how := bothEnded
-	if open {
-		l.reset(g.id, code, b)
-		how = byUs
-	}
-	g.link = nil
-	l.drop(g.id, how, b)
 }
 
 // settle ends what is over: a client's stream whose answer was sent whole, and the call when both streams are.

@@ -47,13 +47,9 @@ func (x *call) move(to, from *leg, p []byte, b *batch) {
 func (x *call) room(l *link, id uint32, b *batch) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.near.link == l && x.near.id == id:
-		x.near.waiting = false
-		x.goOn(&x.near, b)
-	case x.far.link == l && x.far.id == id:
-		x.far.waiting = false
-		x.goOn(&x.far, b)
+	if g := x.legOn(l, id); g != nil {
+		g.waiting = false
+		x.goOn(g, b)
 	}
 }
 
@@ -148,10 +144,7 @@ func (x *call) clientBroke(code h2.Code, b *batch) {
 
 // clientLeft ends a call whose client gave up, or is gone. Its stream is gone already.
 func (x *call) clientLeft(b *batch) {
-	if l := x.near.link; l != nil {
-		x.near.link = nil
-		l.drop(x.near.id, byPeer, b)
-	}
+	x.near.leave(byPeer, b)
 	e := clientGone
 	if x.isDeadlineNear() {
 		e = overdue

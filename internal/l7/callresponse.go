@@ -185,11 +185,7 @@ func (x *call) misbehaved(b *batch) {
 
 // farReset takes note that the endpoint reset the stream.
 func (x *call) farReset(code h2.Code, b *batch) {
-	g := &x.far
-	if l := g.link; l != nil {
-		g.link = nil
-		l.drop(g.id, byPeer, b)
-	}
+	x.far.leave(byPeer, b)
 	switch {
 	case x.bodiless && x.near.ended:
 		x.closeTicket(x.done.Outcome) // the answer was whole

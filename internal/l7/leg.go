@@ -34,6 +34,22 @@ func (g *leg) begin(l *link, id uint32, window int64) {
 	g.ended, g.finished, g.waiting = false, false, false
 }
 
+// reset ends the leg's stream with a code, if there is one.
+func (g *leg) reset(code h2.Code, b *batch) {
+	if g.link != nil {
+		g.link.reset(g.id, code, b)
+		g.leave(byUs, b)
+	}
+}
+
+// leave is done with the leg's stream, if there is one, which ended as c says.
+func (g *leg) leave(c closure, b *batch) {
+	if l := g.link; l != nil {
+		g.link = nil
+		l.drop(g.id, c, b)
+	}
+}
+
 // clear forgets all but the queue's memory.
 func (g *leg) clear() {
 	q := g.queue

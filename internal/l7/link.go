@@ -114,6 +114,14 @@ func (l *link) find(id uint32) *call {
 	return l.calls[id]
 }
 
+// callsLocked gives all calls with their streams here, behind those that are in the memory to use.
+func (l *link) callsLocked(calls []waiter) []waiter {
+	for id, x := range l.calls {
+		calls = append(calls, waiter{x, id})
+	}
+	return calls
+}
+
 // drop ends a stream. The caller holds its call's lock.
 func (l *link) drop(id uint32, c closure, b *batch) {
 	l.mu.Lock()

@@ -38,14 +38,14 @@ func (l *link) onReset(f *h2.Frame, b *batch) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.near.link == l && x.near.id == f.Stream:
+	switch x.legOn(l, f.Stream) {
+	case &x.near:
 		isRapid := x.clock()-x.start < rapid && !x.answering
 		x.clientLeft(b)
 		if isRapid {
 			return l.cost(resetStreams)
 		}
-	case x.far.link == l && x.far.id == f.Stream:
+	case &x.far:
 		x.farReset(f.Code(), b)
 	}
 	return nil
@@ -76,9 +76,7 @@ func (l *link) onSettings(f *h2.Frame, b *batch) error {
 	delta := l.peer.Window - before.Window
 	var resized []waiter
 	if delta != 0 {
-		for id, x := range l.calls {
-			resized = append(resized, waiter{x, id})
-		}
+		resized = l.callsLocked(nil)
 	}
 	l.mu.Unlock()
 	if l.origin != nil && l.origin.hungry.Load() > 0 {
@@ -96,13 +94,8 @@ func (l *link) onSettings(f *h2.Frame, b *batch) error {
 func (l *link) widen(x *call, id uint32, by int64, b *batch) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var g *leg
-	switch {
-	case x.near.link == l && x.near.id == id:
-		g = &x.near
-	case x.far.link == l && x.far.id == id:
-		g = &x.far
-	default:
+	g := x.legOn(l, id)
+	if g == nil {
 		return nil
 	}
 	if g.window += by; g.window > h2.MaxWindow {
@@ -193,10 +186,9 @@ func (l *link) onGoAway(f *h2.Frame, b *batch) error {
 	inOrder(refused)
 	for _, w := range refused {
 		w.call.mu.Lock()
-		if g := &w.call.far; g.link == l && g.id == w.id {
-			g.link = nil
-			l.drop(w.id, byPeer, b)
-			w.call.refusedOrBroken(b)
+		if g := w.call.legOn(l, w.id); g != nil {
+			g.leave(byPeer, b)
+			w.call.farLost(true, b)
 		}
 		w.call.mu.Unlock()
 	}
@@ -225,23 +217,30 @@ func (l *link) announce(b *batch) {
 func (l *link) nameLast(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.leaving >= going || l.ended {
-		return
+	if l.leaving < going && !l.ended {
+		l.nameLastLocked(b)
 	}
+}
+
+func (l *link) nameLastLocked(b *batch) {
 	l.leaving = going
-	out := l.bufferLocked()
-	l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), h2.NoError, ""), b)
+	l.goAwayLocked(h2.NoError, "", b)
 	if len(l.calls) == 0 {
 		l.farewellLocked(b)
 	}
+}
+
+// goAwayLocked says which stream was the last, and why.
+func (l *link) goAwayLocked(code h2.Code, text string, b *batch) {
+	out := l.bufferLocked()
+	l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), code, text), b)
 }
 
 // goAway tells the peer what it did wrong.
 func (l *link) goAway(fault *h2.Error, b *batch) {
 	l.mu.Lock()
 	if !l.ended {
-		out := l.bufferLocked()
-		l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), fault.Code, fault.Fault), b)
+		l.goAwayLocked(fault.Code, fault.Fault, b)
 		l.farewellLocked(b)
 	}
 	l.mu.Unlock()
@@ -258,7 +257,8 @@ func (l *link) retire(b *batch) {
 	}
 }
 
-// farLost goes on when the connection to the endpoint broke; untouched says that nothing of the request was written.
+// farLost goes on when the connection to the endpoint broke, or will not carry the stream; untouched says that the endpoint has seen
+// nothing of the request, or says that it did not process it.
 func (x *call) farLost(untouched bool, b *batch) {
 	switch {
 	case x.bodiless && x.near.ended:
@@ -270,9 +270,6 @@ func (x *call) farLost(untouched bool, b *batch) {
 		x.broken(h2.InternalError, b)
 	}
 }
-
-// refusedOrBroken goes on when the endpoint says that it did not process a stream.
-func (x *call) refusedOrBroken(b *batch) { x.farLost(true, b) }
 
 // report logs why a connection was ended by us. A client that floods is worth a line; it pays with a connection for each.
 func (s *streams) report(l *link, fault *h2.Error) {

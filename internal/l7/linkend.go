@@ -17,10 +17,7 @@ func (l *link) end(err error, b *batch) {
 	b.flush()
 	l.mu.Lock()
 	l.ended = true
-	calls, flushed := make([]waiter, 0, len(l.calls)), l.flushed
-	for id, x := range l.calls {
-		calls = append(calls, waiter{x, id})
-	}
+	calls, flushed := l.callsLocked(make([]waiter, 0, len(l.calls))), l.flushed
 	if l.outgoing != nil {
 		flushed += uint64(len(l.outgoing.b)) // some of it may be on its way
 	}
@@ -33,10 +30,10 @@ func (l *link) end(err error, b *batch) {
 	for _, w := range calls {
 		x, id := w.call, w.id
 		x.mu.Lock()
-		switch {
-		case x.near.link == l && x.near.id == id:
+		switch x.legOn(l, id) {
+		case &x.near:
 			x.clientLeft(b)
-		case x.far.link == l && x.far.id == id:
+		case &x.far:
 			x.far.link = nil
 			x.farLost(x.headAt >= flushed, b)
 		}

@@ -46,11 +46,11 @@ func (l *link) fault(fault *h2.Error, b *batch) {
 	if x := l.find(fault.Stream); x != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if x.near.link == l && x.near.id == fault.Stream {
+		switch x.legOn(l, fault.Stream) {
+		case &x.near:
 			x.clientBroke(fault.Code, b)
 			return
-		}
-		if x.far.link == l && x.far.id == fault.Stream {
+		case &x.far:
 			x.broken(fault.Code, b)
 			return
 		}
@@ -122,12 +122,12 @@ func (l *link) onData(f *h2.Frame, b *batch) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.near.link == l && x.near.id == f.Stream:
+	switch x.legOn(l, f.Stream) {
+	case &x.near:
 		if err := x.body(f, b); err != nil {
 			x.clientBroke(codeOf(err), b)
 		}
-	case x.far.link == l && x.far.id == f.Stream:
+	case &x.far:
 		x.data(f, b)
 	}
 	return nil
@@ -211,12 +211,12 @@ func (l *link) onBlock(f *h2.Frame, b *batch) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.near.link == l && x.near.id == f.Stream:
+	switch x.legOn(l, f.Stream) {
+	case &x.near:
 		if err := l.requestTrailer(x, b); err != nil {
 			x.clientBroke(codeOf(err), b)
 		}
-	case x.far.link == l && x.far.id == f.Stream:
+	case &x.far:
 		if l.decoder.TooLarge {
 			x.broken(h2.Cancel, b)
 			return nil

@@ -63,9 +63,7 @@ func (l *link) check(now time.Duration, calls []waiter, b *batch) []waiter {
 	cut := l.isStuckLocked(now) || l.isSilentLocked(now, b)
 	l.ageLocked(now, b)
 	idle := l.origin != nil && l.leaving == gone
-	for id, x := range l.calls {
-		calls = append(calls, waiter{x, id})
-	}
+	calls = l.callsLocked(calls)
 	l.mu.Unlock()
 	if idle {
 		l.origin.withdraw(l)
@@ -129,16 +127,10 @@ func (l *link) ageLocked(now time.Duration, b *batch) {
 	switch {
 	case unused && !l.settled && t.Head > 0 && now-l.idleAt > t.Head && l.origin == nil,
 		unused && idle > 0 && now-l.idleAt > idle:
-		out := l.bufferLocked()
-		l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), h2.NoError, "idle"), b)
+		l.goAwayLocked(h2.NoError, "idle", b)
 		l.farewellLocked(b)
 	case l.leaving == announced && now-l.leftAt > goAwayWait:
-		l.leaving = going
-		out := l.bufferLocked()
-		l.noteLocked(out, h2.AppendGoAway(out.b, l.last.Load(), h2.NoError, ""), b)
-		if len(l.calls) == 0 {
-			l.farewellLocked(b)
-		}
+		l.nameLastLocked(b)
 	case l.leaving == gone && now-l.leftAt > pingWait:
 		_ = l.Close()
 	}
@@ -149,8 +141,8 @@ func (x *call) check(l *link, id uint32, b *batch) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	// Each call is looked at once, by the client's link; by the endpoint's when there is no other.
-	near := x.near.link == l && x.near.id == id
-	if x.over || !near && (x.near.link != nil || x.far.link != l || x.far.id != id) {
+	g := x.legOn(l, id)
+	if x.over || g == nil || g == &x.far && x.near.link != nil {
 		return
 	}
 	now := x.clock()
