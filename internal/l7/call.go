@@ -36,7 +36,6 @@ type call struct {
 	kept     []byte
 	whole    bool // kept is all that was received
 	resent   int
-	expects  time.Duration // the time it may take; 0: any
 	deadline time.Duration
 	pending  bool // counted among those that wait for an answer
 
@@ -103,16 +102,12 @@ func (x *call) run(h *h2.Head, b *batch) {
 func (x *call) classify() {
 	f := &x.asked.fields
 	x.isGRPC = isGRPC(f)
-	limit := max(x.streams.options.Timeouts.Request, 0)
 	if x.isGRPC {
 		x.done.Protocol = GRPC
 		x.isCall = x.asked.method == "POST" && f.first(fieldName{"Te", "te"}) == "trailers"
 		x.expects = parseGRPCTimeout(f.first(fieldName{"Grpc-Timeout", "grpc-timeout"}))
-		if x.expects > 0 && (limit == 0 || x.expects < limit) {
-			limit = x.expects
-		}
 	}
-	if limit > 0 {
+	if limit := x.timeLimit(x.streams.options.Timeouts.Request); limit > 0 {
 		x.deadline = x.start + limit
 	}
 }
@@ -220,10 +215,4 @@ func (x *call) arrived() {
 		x.pending = false
 		x.streams.shared.leave(x.client)
 	}
-}
-
-// isDeadlineNear tells a gRPC client or endpoint that cancels since the deadline is there from one that does for another reason: their
-// deadline comes a little before or after ours, which began at another time.
-func (x *call) isDeadlineNear() bool {
-	return x.expects > 0 && x.clock()-x.start > x.expects*9/10
 }

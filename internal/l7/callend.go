@@ -66,5 +66,5 @@ func (x *call) forget() {
 	x.over, x.fault = true, h2.NoError
 	x.applied, x.isGRPC, x.isCall, x.pending, x.answering, x.bodiless = false, false, false, false, false, false
 	x.received, x.sent, x.resent, x.got, x.interim, x.status = 0, 0, 0, 0, 0, 0
-	x.expects, x.deadline, x.head = 0, 0, 0
+	x.deadline, x.head = 0, 0
 }

@@ -141,11 +141,7 @@ func (x *call) responseEnd(b *batch) {
 // goes on says nothing about the endpoint.
 func (x *call) concludeCall() {
 	x.done.Status = x.grpc
-	if x.grpc == NoStatus && x.status != http.StatusOK {
-		x.done.Outcome = outcomeOfStatus(x.status)
-	} else {
-		x.done.Outcome = x.grpc.outcome()
-	}
+	x.done.Outcome = outcomeOfCall(x.grpc, x.status)
 	if x.clock()-x.head > unaryTail {
 		x.answer(x.head, pick.Success)
 	}

@@ -50,6 +50,14 @@ func outcomeOfStatus(status int) pick.Outcome {
 	}
 }
 
+// outcomeOfCall is what a gRPC call's status says; where there is none, its HTTP status does.
+func outcomeOfCall(status GRPCStatus, code int) pick.Outcome {
+	if status == NoStatus && code != http.StatusOK {
+		return outcomeOfStatus(code)
+	}
+	return status.outcome()
+}
+
 // GRPCStatus is the status code of a gRPC call, or NoStatus.
 type GRPCStatus int
 

@@ -42,6 +42,7 @@ func (x *exchange) classify() {
 	switch {
 	case isGRPC(&x.asked.fields):
 		x.done.Protocol = GRPC
+		x.expects = parseGRPCTimeout(x.r.Header.Get("Grpc-Timeout"))
 	case x.r.ProtoMajor == 2:
 		x.done.Protocol = H2C
 	default:
@@ -110,14 +111,9 @@ func (x *exchange) finish() {
 	x.upstream.observer().Request(x.done)
 }
 
-// bounded gives the request its time: the server's limit and, for gRPC, the deadline that the client named.
+// bounded gives the request its time.
 func (x *exchange) bounded() (context.Context, context.CancelFunc) {
-	limit := max(x.options.Timeouts.Request, 0)
-	if x.done.Protocol == GRPC {
-		if deadline := parseGRPCTimeout(x.r.Header.Get("Grpc-Timeout")); deadline > 0 && (limit == 0 || deadline < limit) {
-			limit = deadline
-		}
-	}
+	limit := x.timeLimit(x.options.Timeouts.Request)
 	if limit == 0 {
 		return x.r.Context(), func() {}
 	}
@@ -186,16 +182,6 @@ func (x *exchange) judge(ctx context.Context, err error) ending {
 		}
 		return e
 	}
-}
-
-// isDeadlineNear tells a gRPC client or endpoint that cancels since the deadline is there from one that does for another
-// reason: their deadline comes a little before or after ours, which began at another time.
-func (x *exchange) isDeadlineNear() bool {
-	if x.done.Protocol != GRPC {
-		return false
-	}
-	deadline := parseGRPCTimeout(x.r.Header.Get("Grpc-Timeout"))
-	return deadline > 0 && x.clock()-x.start > deadline*9/10
 }
 
 // clientFault names what was wrong with the client's body; empty if nothing was, or the client just left.

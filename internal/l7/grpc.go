@@ -50,16 +50,12 @@ func (c *grpcCall) end(fault *copyFault) {
 		status = c.resp.Header.Get("Grpc-Status") // a response of trailers only
 	}
 	x.done.Status = parseGRPCStatus(status)
-	switch {
-	case fault != nil:
+	x.done.Outcome = outcomeOfCall(x.done.Status, c.resp.StatusCode)
+	if fault != nil {
 		x.done.Outcome = pick.LocalError
 		if fault.client || x.r.Context().Err() != nil && !x.isDeadlineNear() {
 			x.done.Outcome = pick.Canceled
 		}
-	case x.done.Status == NoStatus && c.resp.StatusCode != http.StatusOK:
-		x.done.Outcome = outcomeOfStatus(c.resp.StatusCode)
-	default:
-		x.done.Outcome = x.done.Status.outcome()
 	}
 	c.timer.Stop()
 	x.mu.Lock()

@@ -47,11 +47,26 @@ type retrier struct {
 	upstream *Upstream // for good, whatever Follow brings
 	key      key       // every attempt has the same
 	start    time.Duration
+	expects  time.Duration // the time that a gRPC client gives it; 0: any
 	ticket   pick.Ticket // of the attempt under way, or the last one
 	open     bool        // ticket was not closed
 	answered bool        // ticket was answered
 	attempts int
 	tried    [maxAttempts]uint32
+}
+
+// timeLimit is how long the request may take: the server's limit, or the deadline that the client named if that is earlier; 0: for ever.
+func (x *retrier) timeLimit(server time.Duration) time.Duration {
+	if x.expects > 0 && (server <= 0 || x.expects < server) {
+		return x.expects
+	}
+	return max(server, 0)
+}
+
+// isDeadlineNear tells a gRPC client or endpoint that cancels since the deadline is there from one that does for another
+// reason: their deadline comes a little before or after ours, which began at another time.
+func (x *retrier) isDeadlineNear() bool {
+	return x.expects > 0 && x.clock()-x.start > x.expects*9/10
 }
 
 func (s *shared) begin(client netip.Addr) retrier {
