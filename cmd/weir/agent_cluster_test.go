@@ -226,7 +226,7 @@ func TestADryRunEndsAtOnceWhenItIsInterrupted(t *testing.T) {
 	address := silent.Addr().String()
 	for _, command := range []string{"controller --dry-run", "agent --node x --dry-run"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		var told log
+		var told patience.Log
 		started := time.Now()
 		interrupted, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 		stop := context.AfterFunc(ctx, interrupt)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -24,7 +23,7 @@ import (
 type started struct {
 	url   string // of the service
 	admin string // of the admin pages
-	log   *log
+	log   *patience.Log
 	stop  func() int // gives the exit status
 }
 
@@ -39,7 +38,7 @@ func launchAgent(t *testing.T, w fixture, args ...string) *started {
 	t.Helper()
 	s := &started{
 		url: fmt.Sprintf("http://%s:%d", w.ip, w.port),
-		log: &log{},
+		log: &patience.Log{},
 	}
 	adminPort := freePort(t, w.ip)
 	s.admin = fmt.Sprintf("http://%s:%d", w.ip, adminPort)
@@ -256,9 +255,9 @@ func TestASignalDrainsAndASecondOneEndsAtOnce(t *testing.T) {
 }
 
 // spawn runs weir as a process of its own, which is killed at the end of the test if it still runs.
-func spawn(t *testing.T, args ...string) (*exec.Cmd, *log) {
+func spawn(t *testing.T, args ...string) (*exec.Cmd, *patience.Log) {
 	t.Helper()
-	l := &log{}
+	l := &patience.Log{}
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], args...)
 	c.Env = append(os.Environ(), asWeir+"=1")
 	c.Stdout, c.Stderr = l, l
@@ -279,22 +278,4 @@ func signal(t *testing.T, c *exec.Cmd) {
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// log is a command's output, read while it is written.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -17,9 +17,9 @@ func writeAtomically(path string, write func(io.Writer) error) (err error) {
 		return writeStream(path, write)
 	}
 	path = linked(path)
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	file, err := createBeside(path)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, cause(err))
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -33,6 +33,15 @@ func writeAtomically(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(file.Name(), path)
+}
+
+// createBeside creates the file that is renamed to path when it is whole.
+func createBeside(path string) (*os.File, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", path, cause(err))
+	}
+	return file, nil
 }
 
 // isStream tells whether there is something at path that cannot be replaced as a whole.
@@ -68,10 +77,9 @@ func canWrite(path string) error {
 	if isStream(path) { // opening it now could end it for its reader
 		return nil
 	}
-	path = linked(path)
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	file, err := createBeside(linked(path))
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, cause(err))
+		return err
 	}
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }

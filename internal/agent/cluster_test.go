@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -160,7 +159,7 @@ type running struct {
 	registry *prometheus.Registry
 	client   *http.Client
 	url      string
-	log      *syncBuffer
+	log      *patience.Log
 	stop     func() error // once; gives what Run returned
 }
 
@@ -175,7 +174,7 @@ func (w *cluster) start(config agent.Config) *running {
 // begin runs an agent without waiting.
 func (w *cluster) begin(config agent.Config) *running {
 	w.t.Helper()
-	r := &running{t: w.t, registry: prometheus.NewRegistry(), log: &syncBuffer{}}
+	r := &running{t: w.t, registry: prometheus.NewRegistry(), log: &patience.Log{}}
 	var err error
 	r.Agent, err = agent.New(config, w.snapshots, agent.Deps{
 		Logger:     slog.New(slog.NewTextHandler(r.log, nil)),
@@ -284,22 +283,4 @@ func freePort(t *testing.T, ip string) uint16 {
 	}
 	defer func() { _ = l.Close() }()
 	return netip.MustParseAddrPort(l.Addr().String()).Port()
-}
-
-// syncBuffer is a log that many goroutines write.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

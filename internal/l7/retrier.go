@@ -48,9 +48,9 @@ type retrier struct {
 	key      key       // every attempt has the same
 	start    time.Duration
 	expects  time.Duration // the time that a gRPC client gives it; 0: any
-	ticket   pick.Ticket // of the attempt under way, or the last one
-	open     bool        // ticket was not closed
-	answered bool        // ticket was answered
+	ticket   pick.Ticket   // of the attempt under way, or the last one
+	open     bool          // ticket was not closed
+	answered bool          // ticket was answered
 	attempts int
 	tried    [maxAttempts]uint32
 }

@@ -1,4 +1,4 @@
-// Package patience waits in tests for what other goroutines or processes bring about. Where the project promises a time,
+// Package patience waits in tests for what other goroutines or processes bring about, and keeps what they log. Where the project promises a time,
 // Within says by when; where it promises that something lasts, Stays says for how long.
 //
 // Times are measured on a clock that stands still while the machine does not let the test run, so that a busy machine

@@ -200,7 +200,7 @@ type load struct{ requests, failed int }
 func wrk(t *testing.T, n *node, f func()) load {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "wrk", "-t1", "-c8", "-d4s", n.url("/"))
-	out := &buffer{}
+	out := &patience.Log{}
 	c.Stdout, c.Stderr = out, out
 	if err := c.Start(); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -106,7 +105,7 @@ type node struct {
 	ip      string
 	ports   map[string]uint16
 	admin   string
-	log     *buffer
+	log     *patience.Log
 	process *exec.Cmd
 	ended   func() error // waits for the end, once
 }
@@ -122,7 +121,7 @@ func (c *cluster) start(t *testing.T, zone string) *node {
 // run runs the agent of the node until the test ends, and waits until it is ready.
 func (n *node) run(t *testing.T, args ...string) {
 	t.Helper()
-	n.log = &buffer{}
+	n.log = &patience.Log{}
 	n.admin = fmt.Sprintf("%s:%d", n.ip, freePort(t, n.ip))
 	args = append([]string{"agent", "--node", n.name, "--admin-bind-address", n.admin}, args...)
 	n.process = exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
@@ -163,24 +162,6 @@ func (n *node) stop(t *testing.T) {
 	if err := n.ended(); err != nil {
 		t.Errorf("the agent ended with %v, log:\n%s", err, n.log)
 	}
-}
-
-// buffer is a process's output, read while it is written.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // freePort finds a port that is free on ip. Nobody else uses the addresses of these tests.

@@ -123,7 +123,7 @@ func (r *reader) follow(c command) {
 // start runs a command in the background and waits until it prints what the page says and, if it is an agent, is ready.
 func (r *reader) start(text string, want *regexp.Regexp) {
 	r.t.Helper()
-	log := &buffer{}
+	log := &patience.Log{}
 	cmd := r.shell("exec " + text)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run has a child

@@ -188,7 +188,7 @@ func (m *mesh) put(t *testing.T, name, text string) {
 // start runs weir agent on the first node of a zone until the test ends. It serves one service, shop/backend or so.
 func (m *mesh) start(t *testing.T, zone, service string) *node {
 	t.Helper()
-	n := &node{ip: m.block + fmt.Sprint(1+index(meshZones, zone)), ports: map[string]uint16{"http": m.port}, log: &buffer{}}
+	n := &node{ip: m.block + fmt.Sprint(1+index(meshZones, zone)), ports: map[string]uint16{"http": m.port}, log: &patience.Log{}}
 	admin := n.ip + "0" // of its own, so that the port cannot be that of the service
 	n.admin = fmt.Sprintf("%s:%d", admin, freePort(t, admin))
 	n.process = exec.CommandContext(context.WithoutCancel(t.Context()), program, "agent", "-f", m.folder,

@@ -1,12 +1,10 @@
 package feed_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,24 +15,6 @@ import (
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/patience"
 )
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // watch follows an API server with real informers for the length of the test.
 func watch(t *testing.T, server *apitest.Server, o feed.Options) *feed.Feed {
@@ -77,7 +57,7 @@ func endpoints(f *feed.Feed, name string) int {
 func TestAnAPIServerThatIsGoneLeavesTheLastState(t *testing.T) {
 	server := apitest.New(t)
 	server.Set(node("n1", "a"), service("web"), service("api"), slice("web-1", "web", "10.1.0.1@n1", "10.1.0.2@n1"))
-	var log lines
+	var log patience.Log
 	f := watch(t, server, feed.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	<-f.Synced()
 	before, _ := f.States().Load()
@@ -101,7 +81,7 @@ func TestAFeedWaitsForAnAPIServerThatIsNotThereYet(t *testing.T) {
 	server := apitest.New(t)
 	server.Set(node("n1", "a"), service("web"))
 	server.Go()
-	var log lines
+	var log patience.Log
 	f := watch(t, server, feed.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	patience.Until(t, "the log tells of the outage", func() bool { return strings.Contains(log.String(), "the last state stays") })
 	patience.Stays(t, time.Second, "no state is made of nothing", func() bool { s, _ := f.States().Load(); return s == nil })

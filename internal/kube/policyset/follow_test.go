@@ -1,7 +1,6 @@
 package policyset_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,36 +27,18 @@ import (
 // askAgain is short for tests, and long enough for many questions not to be a burden.
 const askAgain = 50 * time.Millisecond
 
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // town is a cluster and a follower of it.
 type town struct {
 	*testing.T
 	*apitest.Server
 	*policyset.Follower
-	log *lines
+	log *patience.Log
 }
 
 // build starts a cluster that has the kinds.
 func build(t *testing.T, kinds ...string) *town {
 	t.Helper()
-	w := &town{T: t, Server: apitest.New(t), log: &lines{}}
+	w := &town{T: t, Server: apitest.New(t), log: &patience.Log{}}
 	for _, k := range kinds {
 		w.install(k)
 	}
