@@ -1,7 +1,9 @@
 package l7_test
 
 import (
+	"context"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -120,4 +122,30 @@ func openBlock(p *peer, f http2.Frame) func() {
 		return func() { _ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}) }
 	}
 	return pong(p, f)
+}
+
+// TestShutdownEndsConnectionsThatAreBeingMade: the connection to an endpoint may be there only after all that were open have been closed.
+func TestShutdownEndsConnectionsThatAreBeingMade(t *testing.T) {
+	endpoint := rawServer(t, func(p *peer) {
+		for f := p.hear(); f != nil; f = p.hear() { //nolint:revive // it never answers
+		}
+	})
+	for range 200 {
+		s, err := l7.Listen(netip.MustParseAddrPort("127.0.0.1:0"), l7.Options{Upstreams: only(poolOf(endpoint), nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- s.Serve() }()
+		c := rawClient(t, s.Addr())
+		c.get(1)
+		_, _ = c.ReadFrame() // its connection is served
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = s.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		shut(c.conn)
+	}
 }

@@ -36,6 +36,7 @@ type streams struct {
 	mu       sync.Mutex
 	links    map[*link]struct{}
 	watching bool
+	closed   bool // links that come now are closed at once
 }
 
 func newStreams(s *Server) *streams {
@@ -107,6 +108,9 @@ func (s *streams) enter(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.links[l] = struct{}{}
+	if s.closed {
+		_ = l.Close() // it was dialed, or accepted, while the server ended
+	}
 	if !s.watching {
 		s.watching = s.running.start(s.watch)
 	}
@@ -139,8 +143,11 @@ func (s *streams) drain() {
 	b.flush()
 }
 
-// close ends all links.
+// close ends all links, and those that are still being made.
 func (s *streams) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	for _, l := range s.all(nil) {
 		_ = l.Close()
 	}
