@@ -72,7 +72,7 @@ func (l *Loop) count(now time.Duration, in *Counters) {
 		}
 		l.reference.add(c.OK, c.Latency)
 		g.load.add(c, late, g.Limit, l.decay)
-		g.Full = g.load.exceeds(l.reference.baseline+max(0, g.ExtraRTT), len(g.Ready), l.decay.peak)
+		g.Full = g.load.exceeds(l.reference.baseline+max(0, g.ExtraRTT), len(g.Ready), l.decay.peak) && !l.rules.WhateverLoad
 		g.ok = g.ok*l.decay.delivered + float64(c.OK)
 		g.failed = g.failed*l.decay.delivered + float64(c.Failed)
 	}

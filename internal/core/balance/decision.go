@@ -42,6 +42,7 @@ type Group struct {
 	id         int     // see overflow.Group
 	ok, failed float64 // decayed numbers of answers
 	load       load
+	serving    slowdown // sum over the serving endpoints, in a step in which the group is full
 }
 
 // Endpoint is an endpoint and its state in outlier detection.

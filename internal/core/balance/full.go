@@ -54,17 +54,31 @@ func (l *load) exceeds(usual time.Duration, endpoints int, keep float64) bool {
 	return usual > 0 && l.took > fullSlowdown*usual.Seconds()*l.answered || l.peak > 0 && l.sent > fullLoad*l.peak*per
 }
 
-// isOutlier tells whether an endpoint of a full group fails, and is much worse than its peers.
+// sumServing sums up what is known of the serving endpoints of full groups, which isOutlier compares one of them with.
+func (l *Loop) sumServing() {
+	for i := range l.decision.Groups {
+		g := &l.decision.Groups[i]
+		if !g.Full {
+			continue
+		}
+		g.serving = slowdown{}
+		for _, j := range g.Members {
+			if e := &l.decision.Endpoints[j]; e.Standing == Serving {
+				g.serving.samples += e.recent.samples
+				g.serving.sum += e.recent.sum
+			}
+		}
+	}
+}
+
+// someSamples is more than rounding leaves of a difference that is nothing.
+const someSamples = 1e-6
+
+// isOutlier tells whether a serving endpoint of a full group fails, and is much worse than its peers.
 func (l *Loop) isOutlier(e *Endpoint) bool {
 	if l.rules.Failures <= 0 || e.Recent.Failed < float64(l.rules.Failures) {
 		return false
 	}
-	var rest slowdown
-	for _, j := range l.decision.Groups[e.Group].Members {
-		if o := &l.decision.Endpoints[j]; o != e && o.Standing == Serving {
-			rest.samples += o.recent.samples
-			rest.sum += o.recent.sum
-		}
-	}
-	return rest.samples > 0 && e.recent.mean(1) >= health.OddsOfRest*rest.mean(1)
+	rest := l.decision.Groups[e.Group].serving.without(e.recent)
+	return rest.samples > someSamples && e.recent.mean(1) >= health.OddsOfRest*rest.mean(1)
 }

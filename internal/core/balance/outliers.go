@@ -9,6 +9,7 @@ import (
 // detect begins and ends pauses; all is what all endpoints did lately.
 func (l *Loop) detect(now time.Duration, in *Counters, all health.Tally) {
 	l.compare(now)
+	l.sumServing()
 	for _, i := range l.suspects {
 		e := &l.decision.Endpoints[i]
 		if e.Standing == Serving && !e.Out {
@@ -85,6 +86,8 @@ func (l *Loop) eject(e *Endpoint, now time.Duration, by health.Cause) {
 	if by != health.NotOut && e.Standing == Serving && l.out < l.decision.Allowed {
 		e.Standing, e.outAt, e.Cause = Out, now, by
 		l.out++
+		g := &l.decision.Groups[e.Group]
+		g.serving = g.serving.without(e.recent)
 	}
 }
 

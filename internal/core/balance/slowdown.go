@@ -78,6 +78,11 @@ func (s *slowdown) add(c *EndpointCounters, ref *reference, keep float64) {
 	}
 }
 
+// without gives what is left when o is taken away.
+func (s *slowdown) without(o slowdown) slowdown {
+	return slowdown{samples: max(0, s.samples-o.samples), sum: max(0, s.sum-o.sum)}
+}
+
 // mean is the slowdown, with a prior.
 func (s *slowdown) mean(prior float64) float64 {
 	return (s.sum + slowdownPrior*prior) / (s.samples + slowdownPrior)

@@ -39,6 +39,8 @@ type Config struct {
 	// Memory is the time constant of the rate rule.
 	// Default 10 s: an endpoint that fails less than five requests in that time does little harm.
 	Memory time.Duration
+	// WhateverLoad: the rules hold for endpoints of a full group, too, as those of circuit breakers that know no groups do.
+	WhateverLoad bool
 	// Outliers are what a policy asks for beside the rules above; nil: nothing.
 	Outliers *Outliers
 }

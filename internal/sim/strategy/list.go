@@ -107,6 +107,7 @@ func hazl(c overflow.Config) Strategy {
 		Mode: topology.ModePreferSameZone, New: adaptive("Hazl", c),
 		Pool: pick.Config{Algorithm: pick.PowerOfTwo, Config: balance.Config{Health: health.Config{
 			Failures: 7, Pause: time.Second, MaxPause: time.Minute, Jitter: 0.5, MaxOut: 1, Rate: noRate,
+			WhateverLoad: true,
 		}}},
 		Reconnects: reconnects,
 	}
