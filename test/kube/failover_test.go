@@ -56,6 +56,10 @@ func TestAKilledLeaderIsFollowedWithinItsLease(t *testing.T) {
 	}
 }
 
+// takeover is the time after the lease's end: 4.4 retry periods, which are 1.8 s, and what API server and replica need on a
+// busy machine.
+const takeover = 5 * time.Second
+
 // failOver kills the leader, lets pods and a change come, and sees that the other replica takes over in time without
 // losing a hint. It gives the one that was killed.
 func failOver(w *controllers, web *kube.App, change func()) *member {
@@ -83,7 +87,7 @@ func failOver(w *controllers, web *kube.App, change func()) *member {
 	w.converged(kube.Limit)
 	stop()
 	took := history.lastChange().Sub(killedAt)
-	if limit := control.DefaultLeaseDuration + 2*time.Second; took > limit {
+	if limit := control.DefaultLeaseDuration + takeover; took > limit {
 		w.Errorf("hints converged %v after the leader was killed, want at most %v", took, limit)
 	}
 	if took < 5*time.Second {
