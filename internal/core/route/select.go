@@ -109,6 +109,8 @@ type selector struct {
 func (s *selector) homeOf(chosen []int) []int {
 	switch {
 	case s.isLocal() || s.KeepsHome:
+	case s.found.Choice.Code == reason.HintedToZone && s.Mode == topology.ModeBalanced:
+		return s.wholeZone(chosen)
 	case s.found.Choice.Code == reason.HintedToZone:
 		return s.near(chosen)
 	case s.found.Choice.Code == reason.NoHints && s.Mode != topology.ModeDisabled:
@@ -129,6 +131,21 @@ func (s *selector) near(chosen []int) []int {
 	var own []int
 	for _, i := range chosen {
 		if s.isNear(&s.Endpoints[i]) {
+			own = append(own, i)
+		}
+	}
+	if len(own) == 0 {
+		return chosen
+	}
+	return own
+}
+
+// wholeZone gives the ready endpoints of the client's own zone, those that hints lend to other zones included: hints follow the
+// CPU of the zones, and a strategy that spills knows the load. Without any it gives the chosen endpoints.
+func (s *selector) wholeZone(chosen []int) []int {
+	var own []int
+	for i := range s.Endpoints {
+		if e := &s.Endpoints[i]; s.isNear(e) && (e.IsReady() || s.chosen[i]) {
 			own = append(own, i)
 		}
 	}

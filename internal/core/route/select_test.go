@@ -100,9 +100,9 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 			}}),
 			want: "a home, b tier 2 $1, c tier 1 $1",
 		},
-		"hints first: an own-zone endpoint that is hinted elsewhere is the first tier": {
+		"in the mode Balanced an own-zone endpoint that is hinted elsewhere is home": {
 			service: "endpoints a:1>a a:1>b b:1>b", rules: ruled(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverNone}}}}),
-			want: "a home, a tier 1",
+			want: "a home, a home",
 		},
 		"hints first: what is lent by a zone that is excluded is never used": {
 			service: "endpoints b:1>a c:1>a",
