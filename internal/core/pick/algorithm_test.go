@@ -25,10 +25,52 @@ func twoOf(random uint64, endpoints []pick.EndpointStatus) pick.EndpointStatus {
 		return float64(e.InFlight+1) * e.Slowdown
 	}
 	a, b := endpoints[i], endpoints[j]
-	if load(b) < load(a) {
+	if load(b)+math.Floor(256*min(a.Slowdown, b.Slowdown)/4)/256 < load(a) {
 		return b
 	}
 	return a
+}
+
+// sequential plays requests one after the other to two endpoints, the first of which takes so many times as long as the other, and
+// gives the part of each hundred that it gets.
+func sequential(slower float64) []float64 {
+	random := rand.New(rand.NewPCG(15, 16))
+	p := pick.NewPool(pick.Options{Random: random.Uint64, Strategy: fixed{shares: []float64{1}, baseline: millis(10)}})
+	p.Update(0, home(2))
+	first, now, tick := home(2)[0].Addr, time.Duration(0), time.Duration(0)
+	shares := make([]float64, 200)
+	for i := range shares {
+		for range 100 {
+			ticket, _ := p.Pick(now, pick.Request{})
+			took := millis(10 * math.Exp(0.5*random.NormFloat64()-0.125))
+			if ticket.Addr() == first {
+				shares[i] += 0.01
+				took = time.Duration(float64(took) * slower)
+			}
+			now += took
+			ticket.Answer(now, pick.Success)
+			ticket.Close(now, pick.Success)
+			for ; tick < now; tick += millis(100) {
+				p.Tick(tick)
+			}
+		}
+	}
+	return shares
+}
+
+func TestOneRequestAtATimeIsSharedEvenlyByEqualEndpoints(t *testing.T) {
+	equal := sequential(1)
+	sum := 0.0
+	for _, share := range equal {
+		sum += share / float64(len(equal))
+	}
+	if math.Abs(sum-0.5) > 0.03 || slices.Min(equal) < 0.25 || slices.Max(equal) > 0.75 {
+		t.Errorf("one of two equal endpoints got %.2f of the requests, of a hundred %.2f to %.2f", sum, slices.Min(equal), slices.Max(equal))
+	}
+	slow := sequential(2)
+	if most := slices.Max(slow); most > 0.4 {
+		t.Errorf("an endpoint that takes twice as long got %.2f of a hundred requests", most)
+	}
 }
 
 func TestPowerOfTwoAgreesWithItsDumbTwin(t *testing.T) {
@@ -70,7 +112,7 @@ func TestSlowerEndpointGetsFewerRequests(t *testing.T) {
 			p.Tick(now)
 		}
 		var open []pick.Ticket
-		for range 4 { // at the same time, so that numbers in flight matter too
+		for range 5 { // at the same time, so that numbers in flight matter too
 			ticket, _ := p.Pick(now, pick.Request{})
 			open = append(open, ticket)
 			counts[ticket.Addr() == slow]++
@@ -84,7 +126,7 @@ func TestSlowerEndpointGetsFewerRequests(t *testing.T) {
 			open[i].Close(now+took, pick.Success)
 		}
 	}
-	if got := float64(counts[true]) / 4000; got < 0.15 || got > 0.3 {
+	if got := float64(counts[true]) / 5000; got < 0.15 || got > 0.3 {
 		t.Errorf("an endpoint four times slower got %.2f of the requests, want about a quarter or a fifth", got)
 	}
 }

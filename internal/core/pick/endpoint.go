@@ -81,13 +81,19 @@ func newEndpoint(id uint32, t Target, d *detector) *endpoint {
 	return e
 }
 
-// load is what a choice by load compares: requests in flight, this one included, times the recent slowdown. An endpoint that
-// does not serve is never better than one that does.
-func (e *endpoint) load() uint64 {
+// load is what a choice by load compares: requests in flight, this one included, times the recent slowdown.
+type load struct {
+	product uint64
+	weight  uint32 // the slowdown
+}
+
+// load gives the endpoint's load. One that does not serve is never better than one that does.
+func (e *endpoint) load() load {
+	weight := e.weight.Load()
 	if e.standing.Load() != serving {
-		return math.MaxUint64
+		return load{math.MaxUint64, weight}
 	}
-	return (uint64(uint32(e.flow.Load())) + 1) * uint64(e.weight.Load())
+	return load{(uint64(uint32(e.flow.Load())) + 1) * uint64(weight), weight}
 }
 
 // succeed takes a good answer.
