@@ -79,7 +79,7 @@ func (l *Loop) layout() overflow.Layout {
 	for i := range s.Groups {
 		g := &l.decision.Groups[i]
 		s.Groups[i] = overflow.Group{
-			ID: g.id, Zone: g.Zone, Cluster: g.Key.Cluster, Cost: g.Cost, Tier: g.Key.Tier, Endpoints: slices.Clone(g.Ready),
+			ID: g.id, Zone: g.Zone, Cluster: g.Key.Cluster, Cost: g.Cost, Tier: g.Key.Tier, Endpoints: slices.Clone(g.Ready), Near: g.Near,
 		}
 	}
 	return s

@@ -27,6 +27,7 @@ type weir struct {
 	stayed   float64 // of the demand that is at home only because nobody else took it
 	noBetter bool    // no other zone is better than home
 	reach    int     // the tier that home's excess comes to
+	full     float64 // seconds that the rest of the client's zone has had no room for the excess of its node
 	story    story
 
 	routes []Route // of the last decision, as the next line
@@ -234,6 +235,7 @@ func (w *weir) share(m moment) {
 	wanted, taken := over, 0.0
 	w.noBetter = true
 	first := true // of those that are open
+	w.fill(m, over)
 	for _, z := range w.zones[1:] {
 		if !z.open {
 			z.share = 0
@@ -267,12 +269,28 @@ func (w *weir) share(m moment) {
 	w.scatter(m, rest)
 }
 
+// fill finds out how long the rest of the client's zone has had no room, where home is the client's node. Home is one
+// endpoint or a few then, so that single requests show little.
+func (w *weir) fill(m moment, over float64) {
+	for _, z := range w.zones {
+		if z.group.Near && z.open && (over <= unnoticed || !z.spill.hot) {
+			w.full = 0
+			return
+		}
+	}
+	w.full += m.dt
+}
+
+// fullAfter is how many seconds the rest of the client's zone must have had no room before its node's excess leaves the zone:
+// longer than single slow answers make it look full, and short enough for a zone that is overloaded as a whole.
+const fullAfter = 0.5
+
 // growing tells whether some zone of a tier is about to take more of what is over: it is not too hot, and no ceiling of an
 // incident holds it back. As long as that is so no zone of a further tier is opened; one that is open stays in use until
 // it is not needed.
 func (w *weir) growing(tier int) bool {
 	for i, z := range w.zones {
-		if i > 0 && z.open && z.tier == tier && z.spill.grows() {
+		if i > 0 && z.open && z.tier == tier && (z.spill.grows() || z.group.Near && w.full < fullAfter) {
 			return true
 		}
 	}

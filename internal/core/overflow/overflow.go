@@ -22,6 +22,8 @@ type Group struct {
 	Cost      topology.Cost // of a request from the client to this group
 	Tier      int           // lower ones are spilled to first, whatever they cost
 	Endpoints []int         // indexes into Layout.Endpoints
+	// Near: it is the rest of the client's zone, and home the client's node.
+	Near bool
 }
 
 // Layout is what a strategy works on until the next change of endpoints.

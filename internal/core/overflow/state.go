@@ -1,6 +1,7 @@
 package overflow
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -24,6 +25,7 @@ func (s *story) begin(now time.Duration) {
 // tell moves the state to where the law stands.
 func (s *story) tell(m moment, w *weir) {
 	state, code := w.stands(s.state)
+	code = w.ofNode(code)
 	if state == s.state && !s.renamed(code) {
 		return
 	}
@@ -65,6 +67,25 @@ func (w *weir) stands(before State) (State, reason.Code) {
 		return Overflow, w.story.reason.Code
 	default:
 		return Overflow, reason.ZoneReturning
+	}
+}
+
+// ofNode says of the client's node what the law says of a zone, where home is the node and the zone has other endpoints.
+func (w *weir) ofNode(code reason.Code) reason.Code {
+	if !slices.ContainsFunc(w.zones, func(z *zone) bool { return z.group.Near }) {
+		return code
+	}
+	switch code {
+	case reason.ZoneCopes:
+		return reason.NodeCopes
+	case reason.ZoneReturned:
+		return reason.NodeReturned
+	case reason.ZoneUnusable, reason.ZoneEvacuated, reason.ZoneProbed:
+		return reason.NodeUnusable
+	case reason.ZoneSlow, reason.ZoneInCrisis, reason.ZoneRecovering, reason.ZoneReturning:
+		return reason.NodeSlow
+	default:
+		return code
 	}
 }
 

@@ -21,6 +21,10 @@ const (
 	CountsEndpoints Code = "CountsEndpoints"
 	FollowsReports  Code = "FollowsReports"
 	TooFewHealthy   Code = "TooFewHealthy"
+	NodeCopes       Code = "NodeCopes"
+	NodeReturned    Code = "NodeReturned"
+	NodeSlow        Code = "NodeSlow"
+	NodeUnusable    Code = "NodeUnusable"
 )
 
 func overflowTexts() map[Code]string {
@@ -47,5 +51,9 @@ func overflowTexts() map[Code]string {
 		CountsEndpoints: "the strategy counts clients and endpoints that serve, and does not look at load",
 		FollowsReports:  "the strategy goes by the utilisation that endpoints report",
 		TooFewHealthy:   "{usable} of {all} endpoints serve: too few, so that health is ignored and all get the same share",
+		NodeCopes:       "the endpoints on the client's node cope with its traffic",
+		NodeReturned:    "the endpoints on the client's node cope again: all traffic is back",
+		NodeSlow:        "the endpoints on the client's node are slow: the excess goes to the rest of the zone first",
+		NodeUnusable:    "the endpoints on the client's node serve nothing but a probe: the traffic goes to the rest of the zone first",
 	}
 }

@@ -14,6 +14,7 @@ type Endpoint struct {
 	Cost    topology.Cost // of a request from this client
 	Home    bool          // belongs to the group that the plan gives to this client
 	Tier    int           // of endpoints that are not home: lower tiers are spilled to first, whatever they cost
+	Near    bool          // home is the client's node, and this one is elsewhere in its zone: used before other zones
 	Unready bool          // counts in its group's health, and is never picked
 
 	Weight  uint32 // of requests, relative to the others of its group; 0: 1

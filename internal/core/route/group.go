@@ -23,6 +23,7 @@ type Group struct {
 	Cost    topology.Cost // the mean of its endpoints
 	Members []int         // indexes into the endpoints, rising; at least one
 	Ready   []int         // those of Members that are ready
+	Near    bool          // see Endpoint.Near
 	Parted  bool          // some members have the weight of a part; see Endpoint.Affinity
 }
 
@@ -46,7 +47,7 @@ func Groups(endpoints []Endpoint, rotate uint64) []Group {
 }
 
 func newGroup(key GroupKey, members []int, endpoints []Endpoint) Group {
-	g := Group{Key: key, Members: members}
+	g := Group{Key: key, Members: members, Near: endpoints[members[0]].Near}
 	for _, i := range members {
 		g.Cost += endpoints[i].Cost
 		g.Parted = g.Parted || endpoints[i].AffinityWeight > 0

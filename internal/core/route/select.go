@@ -207,6 +207,12 @@ func (s *selector) add(i int) {
 		t.Home, t.Tier = place.Home, place.Tier
 		t.Affinity, t.AffinityWeight = place.Affinity, place.AffinityWeight
 	}
+	if why == reason.HintedToNode && !t.Home { // KEP-4444: the node, then its zone, then all
+		t.Near = s.isNear(e)
+		if !t.Near {
+			t.Tier++
+		}
+	}
 	s.found.Endpoints = append(s.found.Endpoints, t)
 }
 

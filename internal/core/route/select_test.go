@@ -73,6 +73,11 @@ func TestPoliciesAndHintsDecideWhoIsATarget(t *testing.T) {
 		"no policy, a hint is missing: hints are ignored and all are home": {
 			service: "endpoints a:1>a b:1", want: "a home, b home $1",
 		},
+		"no policy, hinted to the node: the zone comes before others": {
+			service: "endpoints a:1@a-1>a,@a-1 a:1@a-2>a,@a-2 b:1@b-1>b,@b-1",
+			query:   route.Query{Client: policy.Client{Node: "a-1", Zone: "a"}},
+			want:    "a home, a tier 0, b tier 1 $1",
+		},
 		"no policy, Static: nothing would take what the zone lacks": {
 			service: "endpoints a:1 b:1", query: route.Query{KeepsHome: true}, want: "a home, b home $1",
 		},
