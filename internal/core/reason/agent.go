@@ -8,6 +8,7 @@ const (
 	OtherProxy          Code = "OtherProxy"
 	ProtocolNotServed   Code = "ProtocolNotServed"
 	NoPorts             Code = "NoPorts"
+	OutsideNotServed    Code = "OutsideNotServed"
 	AddressTaken        Code = "AddressTaken"
 	AddressNotBound     Code = "AddressNotBound"
 	StrategyRefused     Code = "StrategyRefused"
@@ -34,12 +35,15 @@ const (
 
 func agentTexts() map[Code]string {
 	return map[Code]string{
-		NodeGone:            "the cluster no longer has this node: {objects}; its last zone stays in use",
-		NodeWithoutZone:     "this node carries no zone label, so that no zone hint applies to it: {objects}",
-		OtherProxy:          "{first} was given to the proxy {last} by the label service.kubernetes.io/service-proxy-name",
-		NoClusterIP:         "no cluster IP and no address mapped to it: nothing to listen on for {objects}",
-		ProtocolNotServed:   "only TCP ports are served, not {objects}",
-		NoPorts:             "the service has no ports: {objects}",
+		NodeGone:          "the cluster no longer has this node: {objects}; its last zone stays in use",
+		NodeWithoutZone:   "this node carries no zone label, so that no zone hint applies to it: {objects}",
+		OtherProxy:        "{first} was given to the proxy {last} by the label service.kubernetes.io/service-proxy-name",
+		NoClusterIP:       "no cluster IP and no address mapped to it: nothing to listen on for {objects}",
+		ProtocolNotServed: "only TCP ports are served, not {objects}",
+		NoPorts:           "the service has no ports: {objects}",
+		OutsideNotServed: "{objects} was given to weir, which serves cluster IPs only: its node ports, external IPs and load balancer " +
+			"addresses are served by nothing; for these make a second Service with the same selector and without the label " +
+			"service.kubernetes.io/service-proxy-name",
 		AddressTaken:        "another service port has this address already: {objects}",
 		AddressNotBound:     "cannot listen, trying again in {retry}: {objects}",
 		StrategyRefused:     "the service's overflow settings are refused, the defaults are used: {objects}",

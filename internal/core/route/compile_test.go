@@ -458,3 +458,42 @@ func BenchmarkCompileTenThousandServicesUnderAnotherPolicy(b *testing.B) {
 		c.Compile(one)
 	}
 }
+
+// Session affinity is kube-proxy's: no algorithm that a policy or flag names may drop it, and load must not move sessions.
+func TestSessionAffinityOfAServiceIsServed(t *testing.T) {
+	algorithm := func(a policy.Algorithm) []policy.Rule {
+		rules := ruled(policy.Locality{})
+		rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: a}
+		return rules
+	}
+	for _, c := range []struct {
+		service  string
+		rules    []policy.Rule
+		want     policy.Algorithm
+		hashes   int
+		overflow string
+	}{
+		{"", nil, usual().Algorithm, 0, "Weir"},
+		{"sticky", nil, policy.Maglev, 1, route.OverflowDisabled},
+		{"sticky strategy=Weir", nil, policy.Maglev, 1, "Weir"},
+		{"sticky", algorithm(policy.RoundRobin), policy.Maglev, 1, route.OverflowDisabled},
+		{"sticky", algorithm(policy.RingHash), policy.RingHash, 0, route.OverflowDisabled},
+	} {
+		in := input(t, "nodes a:4; service web ip=10.9.0.1 "+c.service+"; endpoints a:2", c.rules...)
+		got := route.Compile(in, usual()).Entries[0].Settings
+		if got.Algorithm != c.want || len(got.Policy.HashPolicies) != c.hashes || got.Overflow.Strategy != c.overflow {
+			t.Errorf("%q: %s with %d hash policies, overflow %s; want %s, %d, %s", c.service,
+				got.Algorithm, len(got.Policy.HashPolicies), got.Overflow.Strategy, c.want, c.hashes, c.overflow)
+		}
+	}
+}
+
+// kube-proxy leaves a service that was given to weir alone, so that its node ports would be served by nothing.
+func TestAddressesThatWeirDoesNotServeAreReported(t *testing.T) {
+	for text, want := range map[string]int{"exposed": 0, "proxy=weir": 0, "exposed proxy=weir": 1} {
+		in := input(t, "nodes a:4; service web ip=10.9.0.1 "+text+"; endpoints a:2")
+		if got := told(route.Compile(in, usual()), reason.OutsideNotServed); len(got) != want {
+			t.Errorf("%s: %q, want %d problems", text, got, want)
+		}
+	}
+}

@@ -68,6 +68,22 @@ func overflowOf(own topology.OverflowSettings, s *policy.Settings, strategy stri
 	return o
 }
 
+// sticky gives settings under which requests of a client's address stay with one endpoint: a table finds it by the address,
+// also for TCP. An algorithm that hashes requests stays as it is: its policy says what they stick to.
+//
+// Source: kube-proxy's sessionAffinity. A table remembers nothing, so that the affinity has no timeout: it lasts as long as
+// the endpoint is there and serves.
+func sticky(s *policy.Settings) *policy.Settings {
+	if block := s.LoadBalancer; block != nil && block.Type.IsHashing() {
+		return s
+	}
+	to := *s
+	to.LoadBalancer = new(*s.LoadBalancer)
+	to.LoadBalancer.Type = policy.Maglev
+	to.HashPolicies = []policy.HashPolicy{{Type: policy.HashSourceIP}}
+	return &to
+}
+
 // Rotate is a number that differs between clients of different nodes, so that they do not all spill to the same one of
 // several zones of equal cost.
 func Rotate(c policy.Client) uint64 {

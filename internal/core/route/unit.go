@@ -90,6 +90,9 @@ func (c *Compiler) compile(u *unit) {
 		u.problem(why)
 		return
 	}
+	if svc.Proxy == topology.ProxyWeir && svc.ExternallyAccessible {
+		u.problem(reason.New(reason.OutsideNotServed, svc.String()))
+	}
 	for _, m := range c.mappings[svc.ServiceName] {
 		if m.Port != 0 && !slices.ContainsFunc(svc.Ports, func(p topology.Port) bool { return p.Port == m.Port }) {
 			u.problem(reason.New(reason.MappedPortAbsent, m.String()))
@@ -177,7 +180,11 @@ func (u *unit) endpoints(f topology.Family) []topology.Endpoint {
 // settings gives what holds for a service under some policies; what is asked of overflow and cannot be had is reported and
 // left out.
 func (c *Compiler) settings(u *unit, s *policy.Settings) Settings {
-	o := overflowOf(u.service.Overflow, s, c.options.Strategy)
+	strategy := c.options.Strategy
+	if u.service.Sticky {
+		s, strategy = sticky(s), OverflowDisabled // load moves no session, unless the service or a policy wants that
+	}
+	o := overflowOf(u.service.Overflow, s, strategy)
 	usual := Overflow{Strategy: c.options.Strategy}
 	usual.Shed = o.Shed
 	if o != usual { // the defaults were checked before

@@ -52,6 +52,7 @@ type Service struct {
 	ExternalPolicy       TrafficPolicy
 	ExternallyAccessible bool // has a node port, a load-balancer address in VIP mode or an external IP
 	Headless             bool
+	Sticky               bool   // requests of a client's address stay with one endpoint (sessionAffinity: ClientIP)
 	Proxy                string // the proxy that this service was given to by its label, as ProxyWeir; empty: the cluster's own
 	Overflow             OverflowSettings
 	OverloadLimit        float64      // expected overload that plans may allow: 0.2 is 20 % above the fair part; 0: default

@@ -51,7 +51,7 @@ import (
 //	ip=ADDRESS,…                 no cluster IP
 //	mode=MODE                    ModeUnset
 //	internal=POLICY              Cluster; - for no policy; external= likewise
-//	exposed, headless            not externally accessible, not headless
+//	exposed, headless, sticky    not externally accessible, not headless, no session affinity
 //	proxy=NAME                   not given to a proxy
 //	strategy=NAME prefer=NAME shed drain=ZONE@TIME   the zero OverflowSettings; drain may be repeated
 //	overload-limit=RATIO         0, the default

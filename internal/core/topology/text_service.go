@@ -107,8 +107,10 @@ func (p *serviceParser) flag(arg token) error {
 		p.service.Headless = true
 	case "shed":
 		p.service.Overflow.Shed = true
+	case "sticky":
+		p.service.Sticky = true
 	default:
-		return arg.errorf("unknown word %q of a service: want exposed, headless, shed or FIELD=VALUE", arg.text)
+		return arg.errorf("unknown word %q of a service: want exposed, headless, shed, sticky or FIELD=VALUE", arg.text)
 	}
 	return nil
 }
@@ -255,6 +257,9 @@ func (s *Service) formatPolicies() []string {
 	}
 	if s.Headless {
 		words = append(words, "headless")
+	}
+	if s.Sticky {
+		words = append(words, "sticky")
 	}
 	if s.Proxy != "" {
 		words = append(words, "proxy="+s.Proxy)

@@ -50,7 +50,7 @@ func TestCanonicalTextComesBackLetterForLetter(t *testing.T) {
 		"service web\nendpoints a:3>a b:1!>a,b,@n1 c:1@n1>@n1 -:1",
 		"service web\nendpoints a:3 10.0.1.0=b:2 fd00::1=a:2 v6=a:2",
 		"service web\nendpoints a:2{cluster=west} a:1{pod=shop/web-0,ports=-} a:1{ports=dns:53/UDP@dns|http:80}",
-		"service web ip=10.96.0.1,fd00::1 mode=Auto internal=Local external=- exposed headless proxy=other strategy=Hazl prefer=cost " +
+		"service web ip=10.96.0.1,fd00::1 mode=Auto internal=Local external=- exposed headless sticky proxy=other strategy=Hazl prefer=cost " +
 			"shed drain=a@2026-11-20T12:00:00Z drain=b@2026-11-20T12:00:00.5Z overload-limit=0.2 demand=a:0.7,b:0.3",
 		"costs a>b=3\nnodes a:4\nservice a/b\nservice a/c\nendpoints a:1\nservice web",
 	} {
@@ -146,7 +146,7 @@ func TestBrokenTextIsRefusedWithItsPlaceAndAWayOut(t *testing.T) {
 		{"service web drain=a@noon", `1:21 bad time "noon": want RFC 3339, as in 2026-11-20T12:00:00Z`},
 		{"service web demand=a:1,a:2", `1:24 the demand of zone a is there already: remove one`},
 		{"service web shed shed", `1:18 shed is there already: remove one`},
-		{"service web shy", `1:13 unknown word "shy" of a service: want exposed, headless, shed or FIELD=VALUE`},
+		{"service web shy", `1:13 unknown word "shy" of a service: want exposed, headless, shed, sticky or FIELD=VALUE`},
 		{"service web size=1", `1:13 unknown field "size" of a service: want port, ip, mode, internal, external, ` +
 			`proxy, strategy, prefer, drain, overload-limit or demand`},
 		{"endpoints a:3", `1:1 endpoints of no service: write a service statement before`},

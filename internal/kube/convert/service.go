@@ -29,6 +29,7 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []reason.Finding)
 		ExternalPolicy:       p.policy("spec.externalTrafficPolicy", string(s.Spec.ExternalTrafficPolicy)),
 		ExternallyAccessible: isExternallyAccessible(s),
 		Headless:             s.Spec.ClusterIP == corev1.ClusterIPNone,
+		Sticky:               s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
 		Proxy:                s.Labels[api.LabelServiceProxyName],
 	}
 	if !svc.Headless {
