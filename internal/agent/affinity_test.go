@@ -10,6 +10,7 @@ import (
 func TestAClientOfAServiceWithSessionAffinityStaysWithItsEndpoint(t *testing.T) {
 	w := newCluster(t, topology.ModeDisabled, 2)
 	w.extra = func(svc *topology.Service) { svc.Sticky = true }
+	w.snapshots.Store(w.snapshot(w.endpoints...))
 	r := w.start(agent.Config{Node: "node-a"})
 	if counts := r.zones(60); len(counts) != 1 {
 		t.Errorf("endpoints of several zones answered one client: %v", counts)

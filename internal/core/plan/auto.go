@@ -2,7 +2,6 @@ package plan
 
 import (
 	"github.com/weir-lb/weir/internal/core/reason"
-	"github.com/weir-lb/weir/internal/core/topology"
 )
 
 // auto hints each ready endpoint to one zone, so that each zone has endpoints by its share of the demand: its own ones
@@ -58,7 +57,7 @@ func (p *prepared) stop() float64 { return p.Limits.Stop + tolerance }
 
 // autoObstacles lists what forbids hints before any split is tried.
 func (p *prepared) autoObstacles() []reason.Reason {
-	if p.Service.InternalPolicy == topology.PolicyLocal || p.Service.ExternalPolicy == topology.PolicyLocal {
+	if !usesCluster(p.Service) { // KEP-4444's table: with external Local internal traffic still follows Auto
 		return []reason.Reason{reason.New(reason.PolicyIsLocal)}
 	}
 	var obstacles []reason.Reason

@@ -267,18 +267,28 @@ func TestSafeguards(t *testing.T) {
 	})
 }
 
+// KEP-4444's table of traffic policies, which the concept page contradicts: external traffic stays on its node, internal traffic
+// follows the mode. All modes agree on it.
+func TestInternalTrafficFollowsTheModeUnderExternalLocal(t *testing.T) {
+	for _, mode := range []topology.Mode{topology.ModeAuto, topology.ModeBalanced, topology.ModePreferClose} {
+		in := inputOf(mode, cores(4, 4), endpointsIn(2, 2))
+		in.Service.ExternalPolicy, in.Service.ExternallyAccessible = topology.PolicyLocal, true
+		p := plan.Compute(in)
+		port := topology.Port{Name: in.Service.Endpoints[0].Ports[0].Name, Protocol: topology.TCP}
+		got := plan.Choose(in.Service, p.Endpoints, port, plan.Client{Node: "node-a", Zone: "zone-a"})
+		if !p.Hinted || got.Reason.Code != reason.HintedToZone || got.LocalReason.Code == "" {
+			t.Errorf("%s: hinted %t, internal traffic: %s, external traffic: %s", mode, p.Hinted, got.Reason, got.LocalReason)
+		}
+	}
+}
+
 // The constraints of the concept page "Topology Aware Hints".
 func TestConstraints(t *testing.T) {
-	t.Run("not used when externalTrafficPolicy or internalTrafficPolicy is Local", func(t *testing.T) {
-		for _, set := range []func(*topology.Service){
-			func(s *topology.Service) { s.InternalPolicy = topology.PolicyLocal },
-			func(s *topology.Service) { s.ExternalPolicy, s.ExternallyAccessible = topology.PolicyLocal, true },
-		} {
-			in := inputOf(topology.ModeAuto, cores(4, 4), endpointsIn(2, 2))
-			set(in.Service)
-			if p := plan.Compute(in); p.Hinted || codes(p.Reasons) != "PolicyIsLocal" {
-				t.Errorf("got:\n%s", &p)
-			}
+	t.Run("not used when internalTrafficPolicy is Local", func(t *testing.T) {
+		in := inputOf(topology.ModeAuto, cores(4, 4), endpointsIn(2, 2))
+		in.Service.InternalPolicy = topology.PolicyLocal
+		if p := plan.Compute(in); p.Hinted || codes(p.Reasons) != "PolicyIsLocal" {
+			t.Errorf("got:\n%s", &p)
 		}
 	})
 	t.Run("traffic from a subset of zones is not foreseen, and the plan says what it would do", func(t *testing.T) {

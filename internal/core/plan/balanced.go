@@ -17,8 +17,15 @@ func balanced(p *prepared) allotment {
 	if len(p.zones) == 0 {
 		return allotment{reasons: []reason.Reason{reason.New(reason.NoZoneKnown)}}
 	}
-	problem, t := newPuzzle(p)
-	b := &balance{prepared: p, t: t, puzzle: problem, layout: problem.solve()}
+	apart := p.setApart()
+	rest := p.without(apart)
+	problem, t := newPuzzle(rest)
+	b := &balance{prepared: rest, t: t, puzzle: problem, layout: problem.solve(), apart: apart}
+	for z := range apart {
+		if apart[z] {
+			b.kept += float64(p.demand[z])
+		}
+	}
 	b.layout.sort()
 	b.score = b.layout.score()
 	b.fresh = b.score
@@ -26,7 +33,13 @@ func balanced(p *prepared) allotment {
 	if sets == nil {
 		sets = b.assign()
 	}
-	return allotment{hints: b.hintsOf(sets), reasons: b.reasons()}
+	hints := b.hintsOf(sets)
+	for _, i := range p.ready {
+		if z := p.home[i]; z >= 0 && apart[z] {
+			hints[i].Zones = p.zones[z : z+1 : z+1]
+		}
+	}
+	return allotment{hints: hints, reasons: b.reasons()}
 }
 
 // balance is a layout on its way to hints.
@@ -35,8 +48,10 @@ type balance struct {
 	t      *translation
 	puzzle *puzzle
 	layout *layout
-	score  score // of layout
-	fresh  score // of the layout that would be if nothing were there
+	score  score   // of layout
+	fresh  score   // of the layout that would be if nothing were there
+	apart  []bool  // see setApart
+	kept   float64 // the demand of those zones: fraction of all requests
 }
 
 // hintsOf names the zones of each ready endpoint's set. Endpoints with the same set share one list.
@@ -65,7 +80,7 @@ func (b *balance) reasons() []reason.Reason {
 		code = reason.HintsKept
 	}
 	reasons := []reason.Reason{reason.New(code).
-		With("inZone", b.score.inZone, reason.Ratio).
+		With("inZone", b.whole(b.score.inZone), reason.Ratio).
 		With("overload", overload, reason.Ratio).
 		With("limit", b.Limits.Start, reason.Ratio).
 		With("stop", b.Limits.Stop, reason.Ratio)}
@@ -76,11 +91,14 @@ func (b *balance) reasons() []reason.Reason {
 	}
 	if best := b.puzzle.ideal(); best > b.score.inZone+coarse {
 		reasons = append(reasons, reason.New(reason.HintsTooCoarse).
-			With("inZone", b.score.inZone, reason.Ratio).
-			With("best", best, reason.Ratio))
+			With("inZone", b.whole(b.score.inZone), reason.Ratio).
+			With("best", b.whole(best), reason.Ratio))
 	}
 	return append(reasons, b.remarks()...)
 }
+
+// whole turns a part of the puzzle's requests that stay in their zone into one of all requests.
+func (b *balance) whole(inZone float64) float64 { return b.kept + (1-b.kept)*inZone }
 
 // coarse is how much of the traffic exact shares have to keep in zone beyond what hints do to be worth a word: less than
 // a hundredth would print as the same number.
@@ -104,16 +122,20 @@ func (b *balance) remarks() []reason.Reason {
 		add(reason.NodesWithoutCPU, b.Survey.WithoutCPU)
 	}
 	add(reason.EndpointsWithoutZone, b.withoutZone())
-	var idle, unnamed []string
+	var lost, idle, unnamed []string
 	for i, zone := range b.zones {
 		bit := b.t.bit[i]
 		switch {
+		case b.apart[i] && b.isLost(i):
+			lost = append(lost, string(zone))
+		case b.apart[i]:
 		case b.demand[i] == 0:
 			idle = append(idle, string(zone))
 		case bit < 0 || b.layout.hinted[bit] == 0:
 			unnamed = append(unnamed, string(zone))
 		}
 	}
+	add(reason.ZonesNotReady, lost)
 	if len(normal(b.Demand)) > 0 {
 		add(reason.ZonesWithoutShare, idle)
 	} else {

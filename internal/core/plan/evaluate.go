@@ -155,6 +155,8 @@ func (p *prepared) weigh(t *table, load []Share, o *outcome) {
 	usable := t.ready
 	if len(usable) == 0 {
 		usable = t.leaving
+	} else if p.Service.Mode == topology.ModeBalanced {
+		usable = p.fair(usable)
 	}
 	lives := make([]bool, len(o.zones))
 	for _, i := range usable {

@@ -82,6 +82,7 @@ type Survey struct {
 	WithoutCPU  []string // ready non-control-plane nodes that report no CPU, sorted
 	Nodes       int      // nodes that count, those without zone or CPU included
 	Regions     map[topology.Zone]string
+	Lost        []topology.Zone // zones that have nodes which could count, none of them ready; sorted
 }
 
 // ZoneCapacity is what the nodes of a zone can do.

@@ -21,6 +21,9 @@ func SurveyNodes(nodes []topology.Node) Survey {
 		if _, ok := s.Regions[n.Zone]; !ok && n.Zone != "" && n.Region != "" {
 			s.Regions[n.Zone] = n.Region
 		}
+		if !n.Ready && !n.ControlPlane && n.Zone != "" {
+			s.Lost = append(s.Lost, n.Zone)
+		}
 		if !n.Ready || n.ControlPlane {
 			continue
 		}
@@ -38,6 +41,9 @@ func SurveyNodes(nodes []topology.Node) Survey {
 		zones[n.Zone].Nodes++
 		zones[n.Zone].CPU += max(n.CPU, 0)
 	}
+	s.Lost = slices.DeleteFunc(s.Lost, func(z topology.Zone) bool { return zones[z] != nil })
+	slices.Sort(s.Lost)
+	s.Lost = slices.Compact(s.Lost)
 	for _, z := range zones {
 		s.Zones = append(s.Zones, *z)
 	}

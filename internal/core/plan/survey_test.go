@@ -35,7 +35,7 @@ func TestSurveyNodes(t *testing.T) {
 		{
 			"unready and control-plane nodes do not count",
 			[]topology.Node{node("1", "a", 1000), unready, controlPlane},
-			plan.Survey{Zones: []plan.ZoneCapacity{zone("a", 1000, 1)}, Nodes: 1, Regions: regions},
+			plan.Survey{Zones: []plan.ZoneCapacity{zone("a", 1000, 1)}, Nodes: 1, Regions: regions, Lost: []topology.Zone{"b"}},
 		},
 		{
 			"nodes that lack something are named, sorted",
@@ -50,7 +50,7 @@ func TestSurveyNodes(t *testing.T) {
 			[]topology.Node{otherWest, west, east},
 			plan.Survey{
 				Zones: []plan.ZoneCapacity{zone("a", 2000, 2)}, Nodes: 2,
-				Regions: map[topology.Zone]string{"a": "west", "b": "east"},
+				Regions: map[topology.Zone]string{"a": "west", "b": "east"}, Lost: []topology.Zone{"b"},
 			},
 		},
 	} {

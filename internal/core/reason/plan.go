@@ -48,6 +48,7 @@ const (
 	ZonesWithoutDemand  Code = "ZonesWithoutDemand"
 	ZonesWithoutShare   Code = "ZonesWithoutShare"
 	ZonesUnnamed        Code = "ZonesUnnamed"
+	ZonesNotReady       Code = "ZonesNotReady"
 
 	// What a person could change.
 	AdviseZoneLabel Code = "AdviseZoneLabel"
@@ -108,6 +109,7 @@ func planTexts() map[Code]string {
 		NoZoneKnown:        "no hints: neither a node nor a ready endpoint has a zone",
 		ZonesWithoutDemand: "no request is expected from {objects}: no node with known CPU is there",
 		ZonesWithoutShare:  "no request is expected from {objects}: the annotation weir.dev/demand gives them no share",
+		ZonesNotReady:      "no node of {objects} is ready: endpoints there serve their own zone only",
 		ZonesUnnamed:       "the hints have no room for {objects}: their requests go to all endpoints",
 
 		AdviseZoneLabel: "label {objects} with topology.kubernetes.io/zone: " + adviceGain,

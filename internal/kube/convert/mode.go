@@ -16,7 +16,7 @@ type Asked string
 const (
 	AskedByLabel      Asked = "label"      // weir.dev/distribution
 	AskedByAnnotation Asked = "annotation" // service.kubernetes.io/topology-mode or its deprecated name
-	AskedByField      Asked = "field"      // spec.trafficDistribution
+	AskedByField      Asked = "field"      // spec.trafficDistribution; where weir does not manage all only weir.dev/MODE
 	AskedByNothing    Asked = ""           // the default counts
 )
 
@@ -64,7 +64,7 @@ func (p *problems) mode(s *corev1.Service, o Options) (topology.Mode, Asked) {
 			return mode, AskedByLabel
 		}
 	}
-	if !o.ManageAll {
+	if !o.ManageAll && !isOwnField(s) {
 		return o.defaultMode(), AskedByNothing
 	}
 	return p.nativeMode(s, o)
@@ -91,6 +91,9 @@ func (p *problems) nativeMode(s *corev1.Service, o Options) (topology.Mode, Aske
 		return topology.ModeAuto, AskedByAnnotation
 	}
 	if field := s.Spec.TrafficDistribution; field != nil {
+		if isOwnField(s) {
+			return p.ownField(*field, o)
+		}
 		switch mode := topology.Mode(*field); mode {
 		case topology.ModePreferClose, topology.ModePreferSameZone, topology.ModePreferSameNode:
 			if !o.Gates.off(mode) {
@@ -110,6 +113,22 @@ func (p *problems) nativeMode(s *corev1.Service, o Options) (topology.Mode, Aske
 		p.refuse(at("metadata.annotations", key), takenAs(o), "unknown value %q", value)
 		return o.defaultMode(), AskedByAnnotation
 	}
+}
+
+// isOwnField tells whether spec.trafficDistribution asks for a heuristic of weir's.
+//
+// Source: KEP-4444, "Implementation specific heuristics": DOMAIN/HEURISTIC. An API server that does not let such values pass
+// keeps them out; manifests may have them.
+func isOwnField(s *corev1.Service) bool { return strings.HasPrefix(deref(s.Spec.TrafficDistribution, ""), prefix) }
+
+// ownField reads weir.dev/MODE.
+func (p *problems) ownField(field string, o Options) (topology.Mode, Asked) {
+	mode, err := topology.ParseMode(strings.TrimPrefix(field, prefix))
+	if err != nil {
+		p.refuse("spec.trafficDistribution", takenAs(o), "%v, after %s", err, prefix)
+		return o.defaultMode(), AskedByField
+	}
+	return mode, AskedByField
 }
 
 // topologyMode finds the native annotation that counts.

@@ -51,6 +51,10 @@ func TestMode(t *testing.T) {
 		},
 		{name: "PreferClose", field: "PreferClose", want: topology.ModePreferClose},
 		{name: "PreferSameZone", field: "PreferSameZone", want: topology.ModePreferSameZone},
+		{name: "a heuristic of weir's", field: "weir.dev/Balanced", mode: "Disabled", want: topology.ModeBalanced},
+		{name: "it is weir's business", keepOut: true, field: "weir.dev/PreferSameNode", want: topology.ModePreferSameNode},
+		{name: "a heuristic that weir does not have", field: "weir.dev/Best", want: topology.ModeBalanced, problem: "spec.trafficDistribution"},
+		{name: "another implementation's heuristic", field: "example.com/Best", want: topology.ModeBalanced, problem: "spec.trafficDistribution"},
 		{name: "a bad field", field: "Auto", want: topology.ModeBalanced, problem: "spec.trafficDistribution"},
 		{name: "Disabled is taken at its word", mode: "Disabled", want: topology.ModeDisabled},
 		{

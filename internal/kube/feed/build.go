@@ -162,7 +162,7 @@ func (b *builder) read(r, before *Record) {
 	if r.Service == nil {
 		return
 	}
-	r.Managed = b.convert.ManageAll || r.Asked == convert.AskedByLabel
+	r.Managed = b.convert.ManageAll || r.Asked != convert.AskedByNothing
 	keepLastGood(r, before)
 	endpoints, problems := convert.Slices(r.Slices, b.zones)
 	r.Problems = append(r.Problems, problems...)
