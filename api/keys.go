@@ -11,6 +11,21 @@ const (
 	// its EndpointSlices, so that a webhook can select them.
 	LabelDistribution = "weir.dev/distribution"
 
+	// LabelGlobal, with the value true, joins a Service with those of the same namespace and name in other clusters that carry it,
+	// too. It is a label, because the built-in controller copies it to the EndpointSlices, so that weir need not read another
+	// cluster's Services, and reads of its EndpointSlices only these.
+	LabelGlobal = "weir.dev/global"
+
+	// LabelCluster, on a Secret in weir's own namespace, is the name of a further cluster to follow. SecretKubeconfig, SecretGateway
+	// and SecretNetworks are the keys of its data, AnnotationRegion says where the cluster is.
+	LabelCluster     = "weir.dev/cluster"
+	SecretKubeconfig = "kubeconfig"
+	// SecretGateway holds IP addresses, separated by commas, that stand for the endpoints of that cluster: its pods cannot be
+	// reached then.
+	SecretGateway = "gateway"
+	// SecretNetworks holds the networks, separated by commas, that endpoints of that cluster are in. Others are refused.
+	SecretNetworks = "networks"
+
 	// AnnotationStrategy names the overflow strategy: Weir (the default), Hazl, Static or Random.
 	AnnotationStrategy = "weir.dev/strategy"
 
@@ -86,6 +101,11 @@ const (
 	// LabelZone and LabelRegion say where a Node is.
 	LabelZone   = "topology.kubernetes.io/zone"
 	LabelRegion = "topology.kubernetes.io/region"
+
+	// LabelImportedName and LabelSourceCluster are on EndpointSlices of the Multi-Cluster Services API: the ServiceImport that they
+	// belong to, and the cluster that their endpoints are in.
+	LabelImportedName  = "multicluster.kubernetes.io/service-name"
+	LabelSourceCluster = "multicluster.kubernetes.io/source-cluster"
 
 	// LabelControlPlane and LabelMaster, with any value, mark a Node that runs the control plane.
 	LabelControlPlane = "node-role.kubernetes.io/control-plane"

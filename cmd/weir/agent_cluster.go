@@ -153,7 +153,7 @@ func passOn(
 // What a feed did not make anew is the same pointer.
 func storeIfChanged(snapshots *latest.Value[topology.Snapshot], now topology.Snapshot) {
 	before, _ := snapshots.Load()
-	if slices.Equal(before.Nodes, now.Nodes) && slices.Equal(before.Services, now.Services) {
+	if slices.Equal(before.Nodes, now.Nodes) && slices.Equal(before.Clusters, now.Clusters) && slices.Equal(before.Services, now.Services) {
 		return
 	}
 	snapshots.Store(now)

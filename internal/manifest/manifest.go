@@ -1,7 +1,7 @@
 // Package manifest reads Kubernetes manifests into topology snapshots, once or for as long as they change.
 //
 // It takes what kubectl writes and reads: folders, files and standard input, YAML and JSON, several documents in a
-// file, lists of any kind. Node, Service, EndpointSlice, Pod, Namespace, LoadBalancingPolicy, HTTPRoute and GRPCRoute are
+// file, lists of any kind. Node, Service, EndpointSlice, ServiceImport, Pod, Namespace, LoadBalancingPolicy, HTTPRoute and GRPCRoute are
 // read, and the load-balancing documents of a mesh (see package mesh); other kinds are counted and passed over. A text
 // that does not parse or a field of the wrong type is an error with file, line and field; what is merely wrong with an
 // object is a finding, and the rest goes on. Whatever is wrong with the words of a policy is a Problem, too.

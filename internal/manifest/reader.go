@@ -57,6 +57,12 @@ const (
 	gatewayV1Beta1 = "gateway.networking.k8s.io/v1beta1"
 )
 
+// The versions of the Multi-Cluster Services API that ServiceImports are read in. They differ in nothing that weir reads.
+const (
+	importsV1Beta1  = "multicluster.x-k8s.io/v1beta1"
+	importsV1Alpha1 = "multicluster.x-k8s.io/v1alpha1"
+)
+
 // kind is what a document says of itself.
 type kind struct{ apiVersion, kind string }
 
@@ -104,7 +110,7 @@ func (r *reader) document(d document) error {
 	case kind{"v1", "List"}:
 		return r.items(d, kind{}) // they say what they are
 	case kind{"v1", "NodeList"}, kind{"v1", "ServiceList"}, kind{"v1", "PodList"}, kind{"v1", "NamespaceList"},
-		kind{"discovery.k8s.io/v1", "EndpointSliceList"}, kind{gatewayV1, "HTTPRouteList"}, kind{gatewayV1Beta1, "HTTPRouteList"},
+		kind{"discovery.k8s.io/v1", "EndpointSliceList"}, kind{importsV1Beta1, "ServiceImportList"}, kind{importsV1Alpha1, "ServiceImportList"}, kind{gatewayV1, "HTTPRouteList"}, kind{gatewayV1Beta1, "HTTPRouteList"},
 		kind{gatewayV1, "GRPCRouteList"}, policyListKind():
 		return r.items(d, kind{apiVersion: k.apiVersion, kind: strings.TrimSuffix(k.kind, "List")})
 	default:
@@ -149,6 +155,8 @@ func (r *reader) object(d document, k kind) error {
 		return take(r, d, k, &r.objects.Services)
 	case kind{"discovery.k8s.io/v1", "EndpointSlice"}:
 		return take(r, d, k, &r.objects.Slices)
+	case kind{importsV1Beta1, convert.KindServiceImport}, kind{importsV1Alpha1, convert.KindServiceImport}:
+		return take(r, d, k, &r.objects.Imports)
 	case kind{"v1", "Pod"}:
 		return take(r, d, k, &r.objects.Pods)
 	case kind{"v1", "Namespace"}:

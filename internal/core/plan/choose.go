@@ -37,8 +37,9 @@ func (c *Choice) Inside(svc *topology.Service) ([]int, reason.Reason) {
 // Choose tells which of the endpoints, all of one family, a client may use for one port of the service.
 //
 // Shape: endpoints that do not answer the port are not considered, so neither do their hints count.
-// Source: kube-proxy 1.36 (CategorizeEndpoints), row by row. One departure: an endpoint in another cluster is never
-// local, whatever the name of its node.
+// Source: kube-proxy 1.36 (CategorizeEndpoints), row by row. Two departures: an endpoint in another cluster is never
+// local, whatever the name of its node; and where endpoints of this cluster carry hints, those of other clusters that carry
+// none are not considered, so that they do not annul the hints.
 func Choose(svc *topology.Service, endpoints []topology.Endpoint, port topology.Port, c Client) Choice {
 	considered := make([]int, 0, len(endpoints))
 	for i := range endpoints {
@@ -46,6 +47,7 @@ func Choose(svc *topology.Service, endpoints []topology.Endpoint, port topology.
 			considered = append(considered, i)
 		}
 	}
+	considered = withoutUnhinted(endpoints, considered)
 	t := tabulate(hintedEndpoints{endpoints: endpoints}, considered)
 	choice := Choice{HasAny: len(t.ready)+len(t.leaving) > 0}
 	if usesCluster(svc) {
@@ -64,6 +66,19 @@ func Choose(svc *topology.Service, endpoints []topology.Endpoint, port topology.
 	choice.LocalReason = reason.New(row, c.Node)
 	choice.All = union(choice.Cluster, choice.Local)
 	return choice
+}
+
+// withoutUnhinted leaves out the endpoints of other clusters that carry no hints, where a ready one of this cluster does. Nothing
+// writes hints for the endpoints that other clusters add to a service.
+func withoutUnhinted(endpoints []topology.Endpoint, considered []int) []int {
+	isHinted := func(i int) bool {
+		e := &endpoints[i]
+		return e.Cluster == "" && e.IsReady() && !e.Hints.IsZero()
+	}
+	if !slices.ContainsFunc(considered, isHinted) {
+		return considered
+	}
+	return slices.DeleteFunc(considered, func(i int) bool { return endpoints[i].Cluster != "" && endpoints[i].Hints.IsZero() })
 }
 
 // usesCluster tells whether any traffic may go to other nodes. A service that both policies restrict still does when it

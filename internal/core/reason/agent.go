@@ -15,6 +15,7 @@ const (
 	DrainOfNoZone       Code = "DrainOfNoZone"
 	MappedServiceAbsent Code = "MappedServiceAbsent"
 	MappedPortAbsent    Code = "MappedPortAbsent"
+	ClusterStale        Code = "ClusterStale"
 
 	// What load-balancing policies say and what has no effect, or not the one that was wanted.
 	PolicyWithoutEffect Code = "PolicyWithoutEffect"
@@ -49,6 +50,7 @@ func agentTexts() map[Code]string {
 		StrategyRefused:     "the service's overflow settings are refused, the defaults are used: {objects}",
 		DrainOfNoZone:       "a zone is to be drained that no node and no endpoint is in: {objects}",
 		MappedServiceAbsent: "an address is mapped to a service that does not exist: {objects}",
+		ClusterStale:        "the API server of another cluster does not answer, its last state is used: {objects}",
 		MappedPortAbsent:    "an address is mapped to a port that the service does not have: {objects}",
 
 		PolicyWithoutEffect: "a policy has settings without effect here: {objects}",

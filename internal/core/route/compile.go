@@ -52,6 +52,8 @@ type Compiler struct {
 	units []*unit // in the order of its services
 	table *Table  // nil: there is none yet
 	stale bool    // all services are to be compiled again
+	// areClustersNew tells that the followed clusters are others, or in another state, than for the last table.
+	areClustersNew bool
 
 	// What services share.
 	regions   map[topology.Zone]string
@@ -102,7 +104,7 @@ func (c *Compiler) Compile(in Input) *Table {
 		c.stale = true
 	}
 	hasOtherClients := changed.serving && c.listClients()
-	isChanged := c.stale || changed.names
+	isChanged := c.stale || changed.names || c.areClustersNew
 	for _, u := range c.units {
 		if c.stale || !u.isCompiled || hasOtherClients && u.hasClasses {
 			c.compile(u)
@@ -125,9 +127,10 @@ func (c *Compiler) take(in Input) {
 	}
 	before, isFirst := c.in, c.table == nil
 	c.in = in
+	c.areClustersNew = isFirst || !slices.Equal(before.Snapshot.Clusters, in.Snapshot.Clusters)
 	isSame := !isFirst && before.Policies == in.Policies && reflect.DeepEqual(before.Client, in.Client) &&
 		reflect.DeepEqual(before.Snapshot.Costs, in.Snapshot.Costs)
-	if isFirst || !slices.Equal(before.Snapshot.Nodes, in.Snapshot.Nodes) {
+	if isFirst || !slices.Equal(before.Snapshot.Nodes, in.Snapshot.Nodes) || c.areClustersNew {
 		regions, zones := in.Snapshot.Regions(), make(map[topology.Zone]bool)
 		for i := range in.Snapshot.Nodes {
 			zones[in.Snapshot.Nodes[i].Zone] = true
@@ -239,6 +242,11 @@ func (c *Compiler) assemble() *Table {
 	for _, m := range c.options.Mappings {
 		if c.in.Snapshot.Service(m.Service) == nil {
 			add(Problem{m.Service.String(), reason.New(reason.MappedServiceAbsent, m.String())})
+		}
+	}
+	for _, cluster := range c.in.Snapshot.Clusters {
+		if cluster.Stale {
+			add(Problem{Reason: reason.New(reason.ClusterStale, cluster.Name)})
 		}
 	}
 	for _, u := range c.units {

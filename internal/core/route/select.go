@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -126,18 +127,49 @@ func (s *selector) homeOf(chosen []int) []int {
 // isLocal tells whether the user asked that traffic stays on the node.
 func (s *selector) isLocal() bool { return s.Service.InternalPolicy == topology.PolicyLocal }
 
-// near gives those of the chosen endpoints that are in the client's own zone; all of them if none is.
+// near gives those of the chosen endpoints that are in the client's own zone; if none is, those in its own cluster; if none
+// is, those in the clusters that are the cheapest to reach.
 func (s *selector) near(chosen []int) []int {
-	var own []int
+	var own, inside, away []int
 	for _, i := range chosen {
-		if s.isNear(&s.Endpoints[i]) {
+		switch e := &s.Endpoints[i]; {
+		case s.isNear(e):
 			own = append(own, i)
+		case e.Cluster == "":
+			inside = append(inside, i)
+		default:
+			away = append(away, i)
 		}
 	}
-	if len(own) == 0 {
-		return chosen
+	switch {
+	case len(own) > 0:
+		return own
+	case len(inside) > 0:
+		return inside
+	default:
+		return s.cheapest(away)
 	}
-	return own
+}
+
+// cheapest gives the endpoints, all of other clusters, of the cluster that has the one at the least cost, or of all such.
+func (s *selector) cheapest(away []int) []int {
+	costs := make(map[string]topology.Cost)
+	least := topology.Cost(math.Inf(1))
+	for _, i := range away {
+		name, cost := s.Endpoints[i].Cluster, s.cost(&s.Endpoints[i])
+		if known, ok := costs[name]; !ok || cost < known {
+			costs[name] = cost
+		}
+		least = min(least, cost)
+	}
+	return slices.DeleteFunc(away, func(i int) bool { return costs[s.Endpoints[i].Cluster] > least })
+}
+
+// cost gives the cost of a request of the client to an endpoint.
+func (s *selector) cost(e *topology.Endpoint) topology.Cost {
+	from := topology.Place{Zone: s.Client.Zone, Region: s.Regions[s.Client.Zone]}
+	to := topology.Place{Zone: e.Zone, Region: topology.RegionOf(s.Regions, e.Zone, e.Cluster), Cluster: e.Cluster}
+	return s.Costs.Between(from, to)
 }
 
 // wholeZone gives the ready endpoints of the client's own zone, those that hints lend to other zones included: hints follow the
@@ -181,13 +213,11 @@ func (s *selector) add(i int) {
 	if !ok {
 		return
 	}
-	from := topology.Place{Zone: s.Client.Zone, Region: s.Regions[s.Client.Zone]}
-	to := topology.Place{Zone: e.Zone, Region: s.Regions[e.Zone], Cluster: e.Cluster}
 	t := Endpoint{
 		Addr:    netip.AddrPortFrom(e.Addr, p.Port),
 		Zone:    e.Zone,
 		Cluster: e.Cluster,
-		Cost:    s.Costs.Between(from, to),
+		Cost:    s.cost(e),
 		Home:    s.home[i],
 		Unready: s.counts(e),
 	}

@@ -46,10 +46,10 @@ func (c Costs) Between(from, to Place) Cost {
 		return cost + pair
 	}
 	switch {
-	case from.Zone == to.Zone && from.Zone != "":
-		return cost
 	case from.Region != to.Region && from.Region != "" && to.Region != "":
 		return cost + c.OtherRegion
+	case from.Zone == to.Zone && from.Zone != "":
+		return cost
 	default:
 		return cost + c.SameRegion
 	}

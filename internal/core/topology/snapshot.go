@@ -12,6 +12,14 @@ type Snapshot struct {
 	Nodes    []Node     // sorted by name, names are unique
 	Services []*Service // sorted by namespace and name, names are unique
 	Costs    Costs
+	Clusters []Cluster // further ones that are followed, sorted by name
+}
+
+// Cluster is a further cluster whose endpoints a Snapshot has.
+type Cluster struct {
+	Name   string
+	Region string // empty: the regions are those that zones of the same names have here
+	Stale  bool   // its API server does not answer: its endpoints are those of its last state
 }
 
 // NewSnapshot takes ownership of nodes and services, sorts them and everything in them that has no order of its own.
@@ -103,9 +111,14 @@ func (s *Snapshot) Zones() []Zone {
 }
 
 // Regions gives the region of each zone, as its nodes name it. Where nodes of one zone disagree the first node by name
-// decides.
+// decides. RegionOf reads the result.
 func (s *Snapshot) Regions() map[Zone]string {
 	regions := make(map[Zone]string)
+	for _, c := range s.Clusters {
+		if c.Region != "" {
+			regions[clusterMark+Zone(c.Name)] = c.Region
+		}
+	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if _, ok := regions[n.Zone]; !ok && n.Zone != "" && n.Region != "" {
@@ -113,4 +126,18 @@ func (s *Snapshot) Regions() map[Zone]string {
 		}
 	}
 	return regions
+}
+
+// clusterMark begins the entry of a whole cluster among the regions of zones. No zone has it in its name.
+const clusterMark = "@"
+
+// RegionOf gives the region of a zone of a cluster, empty for this one, from what Snapshot.Regions gives. Two clusters may
+// have zones of the same name in different regions: what is said of a cluster comes before what is known of zones here.
+func RegionOf(regions map[Zone]string, zone Zone, cluster string) string {
+	if cluster != "" {
+		if region, ok := regions[clusterMark+Zone(cluster)]; ok {
+			return region
+		}
+	}
+	return regions[zone]
 }

@@ -22,7 +22,7 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []reason.Finding)
 	}
 	mode, _ := p.mode(s, o)
 	svc := &topology.Service{
-		ServiceName:          topology.ServiceName{Namespace: p.object.Namespace, Name: s.Name},
+		ServiceName:          topology.ServiceName{Namespace: namespace(s.Namespace), Name: s.Name},
 		Mode:                 mode,
 		Ports:                p.ports(s.Spec.Ports),
 		InternalPolicy:       p.policy("spec.internalTrafficPolicy", string(deref(s.Spec.InternalTrafficPolicy, ""))),
@@ -36,11 +36,14 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []reason.Finding)
 		svc.ClusterIPs = p.clusterIPs(s)
 	}
 	p.settings(svc, s.Annotations, o)
-	p.unknownKeys("metadata.labels", s.Labels, []string{api.LabelDistribution})
+	p.unknownKeys("metadata.labels", s.Labels, []string{api.LabelDistribution, api.LabelGlobal})
 	return svc, p.list
 }
 
 func serviceRef(s *corev1.Service) reason.Object {
+	if s.Kind == KindServiceImport {
+		return importRef(s)
+	}
 	return reason.Object{Kind: "Service", Namespace: namespace(s.Namespace), Name: s.Name}
 }
 

@@ -30,7 +30,7 @@ func ZonesOf(nodes []topology.Node) Zones {
 // Slices converts the EndpointSlices of one Service, of both families, to its endpoints in no particular order.
 //
 // Only the first address of an endpoint counts, as in kube-proxy. A condition that is missing stays unknown. An
-// endpoint without a zone has that of its node. Slices of type FQDN, endpoints without an address and ports without a
+// endpoint without a zone has that of its node. The endpoints of a slice with a source cluster are that cluster's. Slices of type FQDN, endpoints without an address and ports without a
 // number are reported and left out.
 //
 // Several slices may hold the same address and port. It is then taken from one endpoint only: from one that is ready
@@ -105,6 +105,7 @@ func (p *problems) slice(s *discoveryv1.EndpointSlice, zones Zones) []topology.E
 	}
 	ports := p.slicePorts(s.Ports)
 	reported := make(map[string]bool)
+	cluster := clusterOf(s)
 	var endpoints []topology.Endpoint
 	for i := range s.Endpoints {
 		field := index("endpoints", i)
@@ -114,8 +115,15 @@ func (p *problems) slice(s *discoveryv1.EndpointSlice, zones Zones) []topology.E
 		}
 		e := p.endpoint(field, &s.Endpoints[i])
 		e.Addr, e.Ports = addr, slices.Clone(ports)
-		p.locate(field+".nodeName", &e, zones, reported)
+		if cluster == "" {
+			p.locate(field+".nodeName", &e, zones, reported)
+		} else if !p.outside(field, &e, cluster) {
+			continue
+		}
 		endpoints = append(endpoints, e)
+	}
+	if cluster != "" {
+		p.placeless(cluster, endpoints)
 	}
 	return endpoints
 }
@@ -219,7 +227,9 @@ func (p *problems) locate(field string, e *topology.Endpoint, zones Zones, repor
 
 // merge leaves each address and port in one endpoint; see Slices for which.
 func merge(all []topology.Endpoint) []topology.Endpoint {
-	slices.SortStableFunc(all, func(a, b topology.Endpoint) int { return cmp.Compare(rank(&a), rank(&b)) })
+	slices.SortStableFunc(all, func(a, b topology.Endpoint) int {
+		return cmp.Or(cmp.Compare(min(len(a.Cluster), 1), min(len(b.Cluster), 1)), cmp.Compare(rank(&a), rank(&b)))
+	})
 	type socket struct {
 		addr netip.Addr
 		port topology.EndpointPort
