@@ -41,6 +41,7 @@ func mayReach() map[string][]string {
 		"internal/grid":           {"internal/grid"},
 		"internal/kube/access":    {"internal/kube/access"},
 		"internal/kube/apitest":   {"internal/kube/apitest"},
+		"internal/kube/clusters":  {"api", "internal/core", "internal/kube/clusters", "internal/kube/convert", "internal/kube/feed"},
 		"internal/kube/convert":   {"api", "internal/core", "internal/kube/convert"},
 		"internal/kube/events":    {"internal/kube/events"},
 		"internal/kube/feed":      {"api", "internal/core", "internal/kube/convert", "internal/kube/feed", "internal/latest"},

@@ -26,4 +26,5 @@ mkdir -p "$manifests/optional"
 render 0-namespace.yaml namespace --set namespace.create=true
 for name in crd rbac controller webhook; do render $name.yaml $name; done
 render optional/agent.yaml namespace,agent --set namespace.create=true,agent.enabled=true
+render optional/clusters.yaml clusters --set agent.enabled=true,agent.clusterSecrets=weir-clusters
 render optional/cleanup.yaml cleanup

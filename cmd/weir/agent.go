@@ -60,6 +60,8 @@ type agentFlags struct {
 	pods      string
 	policies  bool
 	serves    string
+
+	clusterSecrets string // namespace
 	zone      string
 	hints     string
 	mappings  []string
@@ -101,6 +103,8 @@ func (f *agentFlags) node() flagGroup {
 	g.StringVar(&f.pods, "pods", "",
 		"which pods of a cluster to know, for policies that select clients or ask for labels of endpoints: none, own (those "+
 			"of this node) or all (default: own)")
+	g.StringVar(&f.clusterSecrets, "cluster-secrets", "",
+		"namespace of the Secrets with the label weir.dev/cluster, which name further clusters to follow (default: none are)")
 	g.StringVar(&f.serves, "serve", "",
 		"which services to serve: labelled (given to weir by service.kubernetes.io/service-proxy-name=weir, or mapped) or all "+
 			"(default: labelled in a cluster, all with -f)")

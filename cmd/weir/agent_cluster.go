@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/internal/agent"
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kube/clusters"
 	kubefeed "github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/kube/policyset"
 	"github.com/weir-lb/weir/internal/latest"
@@ -35,6 +36,7 @@ type following struct {
 	cache    cache.Cache
 	feed     *kubefeed.Feed
 	policies *policyset.Follower // nil: they are not followed
+	clusters *clusters.Follower
 }
 
 // runCluster serves the services of a cluster until the command's context ends.
@@ -64,6 +66,7 @@ func (f *agentFlags) runCluster(c *cobra.Command, config agent.Config, logger *s
 	parts := []ops.Part{
 		{Name: "watch", Run: cluster.cache.Start},
 		{Name: "feed", Run: cluster.feed.Run},
+		{Name: "clusters", Run: cluster.clusters.Run},
 		{Name: "serve", Run: func(ctx context.Context) error {
 			return f.serveCluster(ctx, cluster, served{config: config, logger: logger, registry: registry})
 		}},
@@ -84,7 +87,7 @@ func (f *agentFlags) follow(serve *agent.Config, logger *slog.Logger, registry p
 	if err != nil {
 		return nil, err
 	}
-	o := kubefeed.Options{Convert: read.Convert, Costs: read.Costs, Logger: logger, Registerer: registry}
+	o := kubefeed.Options{Convert: read.Convert, Costs: read.Costs, Logger: logger, Registerer: registry, Clusters: true}
 	if serve.OneNode {
 		o.Node = serve.Node
 	}
@@ -100,7 +103,11 @@ func (f *agentFlags) follow(serve *agent.Config, logger *slog.Logger, registry p
 	if err != nil {
 		return nil, err
 	}
-	return &following{config: config, cache: c, feed: feed, policies: follower}, nil
+	others, err := clusters.New(config, feed, clusters.Options{Secrets: f.clusterSecrets, Logger: logger, Registerer: registry})
+	if err != nil {
+		return nil, err
+	}
+	return &following{config: config, cache: c, feed: feed, policies: follower, clusters: others}, nil
 }
 
 // logClients gives the logs of the Kubernetes libraries, which know one logger for the whole process, to logger.

@@ -133,7 +133,7 @@ func (f *sourceFlags) group() flagGroup {
 func (f *readingFlags) addCosts(g flagGroup) {
 	g.StringVar(&f.costs, "costs", "",
 		"file with the costs between zones; without it 1 between zones of a region, 4 between regions, "+
-			"2 more into another cluster")
+			"2 more into another cluster (which an EndpointSlice, a Secret or cluster= of a scenario names)")
 }
 
 func modeNames() string {

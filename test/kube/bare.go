@@ -13,15 +13,22 @@ import (
 // their address and port.
 func (c *Cluster) Bare(node string) *Proxy {
 	c.tb.Helper()
+	return c.BareWith(node, func(netip.AddrPort) {})
+}
+
+// BareWith is Bare with pods that call before with their address and port before they answer. If that panics with
+// http.ErrAbortHandler, the connection breaks.
+func (c *Cluster) BareWith(node string, before func(netip.AddrPort)) *Proxy {
+	c.tb.Helper()
 	p := &Proxy{Node: node, cluster: c, namespace: newNamespace(c.tb)}
 	p.configure()
 	p.relay()
-	p.answerHTTP()
+	p.answerHTTP(before)
 	return p
 }
 
 // answerHTTP makes each pod address tell its address.
-func (p *Proxy) answerHTTP() {
+func (p *Proxy) answerHTTP(before func(netip.AddrPort)) {
 	p.cluster.tb.Helper()
 	listener := p.listen(fmt.Sprintf("[::]:%d", PodPort))
 	server := &http.Server{
@@ -32,8 +39,9 @@ func (p *Proxy) answerHTTP() {
 				http.Error(w, "not reached over TCP", http.StatusInternalServerError)
 				return
 			}
-			at := self.AddrPort()
-			_, _ = io.WriteString(w, netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String())
+			at := netip.AddrPortFrom(self.AddrPort().Addr().Unmap(), self.AddrPort().Port())
+			before(at)
+			_, _ = io.WriteString(w, at.String())
 		}),
 	}
 	done := make(chan struct{})

@@ -37,6 +37,8 @@ const Limit = time.Minute
 type Options struct {
 	// APIServer, ControllerManager and Proxy are further flags of these programs. A flag given here wins.
 	APIServer, ControllerManager, Proxy []string
+	// FirstPod is added to the numbers of pods, so that those of two clusters have different addresses.
+	FirstPod uint32
 	// Controllers are those of kube-controller-manager that run. Nil: the ones that write and remove EndpointSlices.
 	Controllers []string
 }
@@ -80,6 +82,7 @@ func Start(tb testing.TB, o Options) *Cluster {
 	}
 	c := &Cluster{tb: tb, controlPlane: &controlPlane{options: o, programs: programs(tb), folder: folder(tb)}}
 	c.logs, c.owner = c.folder, c
+	c.podNumber.Store(o.FirstPod)
 	c.authority = newAuthority(tb, c.folder)
 	if err := errors.Join(c.authority.server("server", "kubernetes", "kubernetes.default", "kubernetes.default.svc"), c.authority.user("tokens", pkix.Name{CommonName: "tokens"})); err != nil {
 		tb.Fatal(err)

@@ -158,3 +158,9 @@ const unnamedCluster = "unnamed"
 func importRef(s *corev1.Service) reason.Object {
 	return reason.Object{Kind: KindServiceImport, Namespace: namespace(s.Namespace), Name: strings.TrimSuffix(s.Name, importedSuffix)}
 }
+
+// ImportedFrom is the inverse of ImportedName; false if the name is not that of an import.
+func ImportedFrom(name topology.ServiceName) (topology.ServiceName, bool) {
+	of, ok := strings.CutSuffix(name.Name, importedSuffix)
+	return topology.ServiceName{Namespace: name.Namespace, Name: of}, ok
+}

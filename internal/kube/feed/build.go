@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"net/netip"
 	"reflect"
 	"slices"
 
@@ -16,14 +17,20 @@ type builder struct {
 	convert convert.Options
 	costs   topology.Costs
 	partial bool // only one node is watched: that another one is not known means nothing
+	// hasClusters tells that services have endpoints of other clusters.
+	hasClusters bool
 
 	state        *State        // nil before the first
 	zones        convert.Zones // of state's nodes
 	nodeProblems []reason.Finding
+
+	clusters  []Cluster
+	addresses map[netip.Addr]bool // cluster IPs of all services: no endpoint of another cluster may have one
+	areMoved  bool                // cluster IPs came or went since addresses were gathered
 }
 
 func newBuilder(o *Options) builder {
-	return builder{convert: o.Convert, costs: o.Costs, partial: o.Node != ""}
+	return builder{convert: o.Convert, costs: o.Costs, partial: o.Node != "", hasClusters: o.Clusters, areMoved: true}
 }
 
 // next gives the state after c; false if it is the same as before.
@@ -36,11 +43,20 @@ func (b *builder) next(c changes) (*State, bool) {
 	if c.hasNodes {
 		nodes, again = b.survey(c.nodes)
 	}
-	records, changed := b.records(merge(c.services, again))
-	if !first && !c.hasNodes && !changed {
+	if c.hasClusters {
+		b.clusters = c.clusters
+	}
+	records, changed := b.records(b.state.Records, merge(c.services, again))
+	if b.hasClusters && b.areMoved {
+		b.gather(records)
+		var isRebuilt bool
+		records, isRebuilt = b.records(records, joinedObjects(records))
+		changed = changed || isRebuilt
+	}
+	if !first && !c.hasNodes && !c.hasClusters && !changed {
 		return nil, false
 	}
-	next := &State{Snapshot: topology.Snapshot{Nodes: nodes, Costs: b.costs}, Records: records}
+	next := &State{Snapshot: topology.Snapshot{Nodes: nodes, Costs: b.costs, Clusters: known(b.clusters)}, Records: records}
 	for _, r := range records {
 		if r.Service != nil {
 			next.Snapshot.Services = append(next.Snapshot.Services, r.Service)
@@ -70,7 +86,7 @@ func (b *builder) survey(converted []convertedNode) ([]topology.Node, []objects)
 	var again []objects
 	for _, r := range b.state.Records {
 		if r.Object != nil && slices.ContainsFunc(r.Slices, func(s *discoveryv1.EndpointSlice) bool { return isOn(s, isMoved) }) {
-			again = append(again, objects{r.Name, r.Object, r.Slices})
+			again = append(again, r.objects())
 		}
 	}
 	return nodes, again
@@ -112,8 +128,7 @@ func merge(newer, older []objects) []objects {
 }
 
 // records gives all records after some objects changed, and whether any is another than before.
-func (b *builder) records(list []objects) (records []*Record, changed bool) {
-	before := b.state.Records
+func (b *builder) records(before []*Record, list []objects) (records []*Record, changed bool) {
 	records = make([]*Record, 0, len(before)+len(list))
 	for i := range list {
 		o := &list[i]
@@ -137,12 +152,14 @@ func (b *builder) records(list []objects) (records []*Record, changed bool) {
 // whole record or the service in it.
 func (b *builder) record(o *objects, before *Record) *Record {
 	if o.service == nil && len(o.slices) == 0 {
+		b.areMoved = b.areMoved || before != nil
 		return nil
 	}
-	r := &Record{Name: o.name, Object: o.service, Slices: o.slices}
+	r := &Record{Name: o.name, Object: o.service, Slices: o.slices, Others: o.others}
 	if o.service != nil {
 		b.read(r, before)
 	}
+	b.areMoved = b.areMoved || before == nil || !slices.Equal(clusterIPs(before), clusterIPs(r))
 	if before == nil {
 		return r
 	}
@@ -165,6 +182,9 @@ func (b *builder) read(r, before *Record) {
 	r.Managed = b.convert.ManageAll || r.Asked != convert.AskedByNothing
 	keepLastGood(r, before)
 	endpoints, problems := convert.Slices(r.Slices, b.zones)
+	if b.hasClusters {
+		endpoints, problems = b.join(r, endpoints, problems)
+	}
 	r.Problems = append(r.Problems, problems...)
 	r.Service.Endpoints = slices.Clip(endpoints)                                // it was grown by appending, and stays for long
 	topology.NewSnapshot(nil, []*topology.Service{r.Service}, topology.Costs{}) // sorts all that is in it
@@ -172,6 +192,6 @@ func (b *builder) read(r, before *Record) {
 
 // isSame tells whether two records of one service were made from the same objects and say the same.
 func isSame(a, b *Record) bool {
-	return a.Object == b.Object && slices.Equal(a.Slices, b.Slices) && a.Service == b.Service &&
+	return a.Object == b.Object && a.Others.equal(&b.Others) && slices.Equal(a.Slices, b.Slices) && a.Service == b.Service &&
 		a.Asked == b.Asked && a.Managed == b.Managed && reflect.DeepEqual(a.Problems, b.Problems)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/latest"
@@ -32,6 +33,9 @@ type Options struct {
 	// Node is the only node to watch; empty: all. A state then has that node alone, and endpoints that do not name their
 	// zone have none.
 	Node string
+	// Clusters gives services the endpoints of other clusters, too: of slices of the Multi-Cluster Services API, and of what
+	// SetImports and SetClusters tell. Hints are never written for those.
+	Clusters bool
 	// Delay is how long changes are gathered before a state is made of them; 0: 50 ms.
 	Delay time.Duration
 	// Logger takes problems of nodes and watches that break; nil: none.
@@ -73,6 +77,7 @@ func New(c cache.Cache, o Options) (*Feed, error) {
 		states:  latest.New[*State](nil),
 		synced:  make(chan struct{}),
 	}
+	f.store.hasClusters = o.Clusters
 	if o.Registerer != nil {
 		for _, collector := range f.metrics.collectors() {
 			if err := o.Registerer.Register(collector); err != nil {
@@ -170,19 +175,25 @@ func (f *Feed) publish() {
 		return
 	}
 	f.warn()
-	f.metrics.update(next, len(f.problems))
+	f.metrics.update(next, len(f.builder.nodeProblems))
 	f.states.Store(next)
 }
 
-// warn logs each problem of a node once for as long as it is there.
+// warn logs each problem of a node, and of a service with endpoints in other clusters, once for as long as it is there.
 func (f *Feed) warn() {
 	now := make(map[string]bool, len(f.builder.nodeProblems))
-	for _, p := range f.builder.nodeProblems {
-		text := p.String()
-		now[text] = true
-		if !f.problems[text] {
-			f.options.Logger.Warn("node problem", "problem", text)
+	tell := func(message string, problems []reason.Finding) {
+		for _, p := range problems {
+			text := p.String()
+			now[text] = true
+			if !f.problems[text] {
+				f.options.Logger.Warn(message, "problem", text)
+			}
 		}
+	}
+	tell("node problem", f.builder.nodeProblems)
+	for _, r := range f.builder.joined() {
+		tell("problem of a service of several clusters", r.Problems)
 	}
 	f.problems = now
 }

@@ -34,6 +34,8 @@ type Record struct {
 	// Problems are what is wrong with the objects. Those that are Refused are settings for which Service has the last
 	// good ones.
 	Problems []reason.Finding
+	// Others are the slices of other clusters.
+	Others Others
 }
 
 // Record finds a record by name; nil when there is none.

@@ -29,6 +29,13 @@ type store struct {
 	nodes      map[string]convertedNode
 	dirty      map[topology.ServiceName]bool
 	dirtyNodes bool
+
+	// Of other clusters; empty unless Options.Clusters.
+	hasClusters   bool
+	imports       map[topology.ServiceName]*corev1.Service                       // by convert.ImportedName
+	imported      map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice // slices by the name of their import
+	clusters      []Cluster
+	dirtyClusters bool
 }
 
 // objectName identifies an object of one kind.
@@ -46,6 +53,9 @@ type changes struct {
 	services []objects // sorted by name
 	nodes    []convertedNode
 	hasNodes bool // nodes are new; else there is no difference
+	clusters []Cluster
+	// hasClusters tells that clusters are new, or in another state.
+	hasClusters bool
 }
 
 // objects are what a Record is made from.
@@ -53,6 +63,7 @@ type objects struct {
 	name    topology.ServiceName
 	service *corev1.Service
 	slices  []*discoveryv1.EndpointSlice // sorted by name
+	others  Others
 }
 
 func newStore() *store {
@@ -63,6 +74,8 @@ func newStore() *store {
 		owned:      make(map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice),
 		nodes:      make(map[string]convertedNode),
 		dirty:      make(map[topology.ServiceName]bool),
+		imports:    make(map[topology.ServiceName]*corev1.Service),
+		imported:   make(map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice),
 		dirtyNodes: true, // so that the first state has nodes, be it none
 	}
 }
@@ -127,15 +140,32 @@ func (s *store) setSlice(slice *discoveryv1.EndpointSlice) {
 		s.disownLocked(before)
 	}
 	s.slices[key] = slice
-	owner, ok := ownerOf(slice)
-	if !ok {
-		return
+	if owner, ok := ownerOf(slice); ok {
+		put(s.owned, owner, slice)
+		s.touchLocked(owner)
+		s.touchImportLocked(owner)
 	}
-	if s.owned[owner] == nil {
-		s.owned[owner] = make(map[string]*discoveryv1.EndpointSlice)
+	if of, ok := convert.ImportOf(slice); ok && s.hasClusters {
+		put(s.imported, of, slice)
+		s.touchLocked(of)
+		s.touchImportLocked(of)
 	}
-	s.owned[owner][slice.Name] = slice
-	s.touchLocked(owner)
+}
+
+// put adds a slice to those of a name.
+func put(to map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice, name topology.ServiceName, slice *discoveryv1.EndpointSlice) {
+	if to[name] == nil {
+		to[name] = make(map[string]*discoveryv1.EndpointSlice)
+	}
+	to[name][slice.Name] = slice
+}
+
+// remove takes a slice from those of a name.
+func remove(from map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice, name topology.ServiceName, slice *discoveryv1.EndpointSlice) {
+	delete(from[name], slice.Name)
+	if len(from[name]) == 0 {
+		delete(from, name)
+	}
 }
 
 func (s *store) dropSlice(slice *discoveryv1.EndpointSlice) {
@@ -148,17 +178,18 @@ func (s *store) dropSlice(slice *discoveryv1.EndpointSlice) {
 	}
 }
 
-// disownLocked takes a slice from the service that it named.
+// disownLocked takes a slice from the service and the import that it named.
 func (s *store) disownLocked(slice *discoveryv1.EndpointSlice) {
-	owner, ok := ownerOf(slice)
-	if !ok {
-		return
+	if owner, ok := ownerOf(slice); ok {
+		remove(s.owned, owner, slice)
+		s.touchLocked(owner)
+		s.touchImportLocked(owner)
 	}
-	delete(s.owned[owner], slice.Name)
-	if len(s.owned[owner]) == 0 {
-		delete(s.owned, owner)
+	if of, ok := convert.ImportOf(slice); ok && s.hasClusters {
+		remove(s.imported, of, slice)
+		s.touchLocked(of)
+		s.touchImportLocked(of)
 	}
-	s.touchLocked(owner)
 }
 
 func (s *store) touchLocked(name topology.ServiceName) {
@@ -170,9 +201,9 @@ func (s *store) touchLocked(name topology.ServiceName) {
 func (s *store) take() changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := changes{hasNodes: s.dirtyNodes}
+	c := changes{hasNodes: s.dirtyNodes, clusters: s.clusters, hasClusters: s.dirtyClusters}
 	for name := range s.dirty {
-		c.services = append(c.services, objects{name, s.services[name], sortedSlices(s.owned[name])})
+		c.services = append(c.services, s.objectsLocked(name))
 	}
 	slices.SortFunc(c.services, func(a, b objects) int { return a.name.Compare(b.name) })
 	if s.dirtyNodes {
@@ -180,7 +211,7 @@ func (s *store) take() changes {
 			return strings.Compare(a.node.Name, b.node.Name)
 		})
 	}
-	s.dirty, s.dirtyNodes = make(map[topology.ServiceName]bool), false
+	s.dirty, s.dirtyNodes, s.dirtyClusters = make(map[topology.ServiceName]bool), false, false
 	return c
 }
 
