@@ -1,8 +1,9 @@
 package h2
 
 import (
-	"math"
 	"strings"
+
+	"github.com/weir-lb/weir/internal/syntax"
 )
 
 // Head is what a request's or a response's head says.
@@ -34,13 +35,13 @@ func ParseRequest(fields []Field) (Head, error) {
 	switch {
 	case h.Method == "CONNECT": // refused by who asks; it has neither scheme nor path
 		return h, nil
-	case h.Method == "" || !isToken(h.Method):
+	case h.Method == "" || !syntax.IsToken(h.Method):
 		return h, MalformedError("no valid :method")
 	case h.Scheme != "http" && h.Scheme != "https":
 		return h, MalformedError("no valid :scheme")
-	case !isTarget(h.Path) || h.Path[0] != '/' && (h.Path != "*" || h.Method != "OPTIONS"):
+	case !syntax.IsTarget(h.Path) || h.Path[0] != '/' && (h.Path != "*" || h.Method != "OPTIONS"):
 		return h, MalformedError("no valid :path")
-	case !isAuthority(h.Authority):
+	case !syntax.IsAuthority(h.Authority):
 		return h, MalformedError("no valid :authority")
 	default:
 		return h, nil
@@ -123,10 +124,10 @@ func CheckTrailer(fields []Field) error {
 func (h *Head) regular() error {
 	for i := range h.Fields {
 		f := &h.Fields[i]
-		if !isFieldName(f.Name) {
+		if !syntax.IsLowerToken(f.Name) {
 			return MalformedError("a field name in upper case, empty, not a token, or a pseudo-field out of place")
 		}
-		if !isFieldValue(f.Value) {
+		if !syntax.IsFieldValue(f.Value) {
 			return MalformedError("a field value with control characters, or white space at its ends")
 		}
 		switch f.Name {
@@ -137,7 +138,7 @@ func (h *Head) regular() error {
 				return MalformedError("TE other than trailers")
 			}
 		case "content-length":
-			n, ok := parseLength(f.Value)
+			n, ok := syntax.ParseLength(f.Value)
 			if !ok || h.Length >= 0 {
 				return MalformedError("Content-Length that is repeated or no number")
 			}
@@ -173,81 +174,4 @@ func (h *Head) host() error {
 	copy(h.Fields[1:at+1], h.Fields[:at])
 	h.Fields = h.Fields[1:]
 	return nil
-}
-
-// parseLength reads digits only, below 2^63.
-func parseLength(s string) (int64, bool) {
-	var n int64
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' || n > (math.MaxInt64-int64(c-'0'))/10 {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, s != ""
-}
-
-// The token characters of RFC 9110 section 5.6.2 as bits, those below 64 and those above.
-const (
-	tokenLow  = 0x03ff6cfa00000000 // !#$%&'*+-. and digits
-	tokenHigh = 0x57ffffffc7fffffe // letters, ^_`|~
-	upperHigh = 0x0000000007fffffe // A to Z
-)
-
-func isOf(c byte, low, high uint64) bool {
-	if c < 64 {
-		return low>>c&1 != 0
-	}
-	return c < 128 && high>>(c-64)&1 != 0
-}
-
-func isToken(s string) bool {
-	for i := range len(s) {
-		if !isOf(s[i], tokenLow, tokenHigh) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isFieldName(s string) bool {
-	for i := range len(s) {
-		if !isOf(s[i], tokenLow, tokenHigh&^upperHigh) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isFieldValue(s string) bool {
-	if s == "" {
-		return true
-	}
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	first, last := s[0], s[len(s)-1]
-	return first != ' ' && first != '\t' && last != ' ' && last != '\t'
-}
-
-// isTarget accepts visible characters but '#', and bytes above ASCII, which RFC 3986 forbids and curl sends.
-func isTarget(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c == 0x7f || c == '#' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// isAuthority accepts a host with or without a port: no user information, and nothing that begins a path.
-func isAuthority(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c == 0x7f || c == '/' || c == '?' || c == '#' || c == '@' || c == '\\' || c == ',' {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// batch is what one goroutine has made others write: each link once, however many frames were appended to it. One goroutine at a time.
+// batch is what one goroutine has made others write: each connection once, however many frames were appended to it. One goroutine at a time.
 type batch struct {
-	links   []*link
+	outlets []*outlet
 	origins []*origin // with calls that wait for a stream, and a stream that has become free
 }
 
@@ -17,22 +17,22 @@ func (b *batch) serve(o *origin) {
 	}
 }
 
-// flush writes everything. It gives other goroutines one chance to append to the same links before: what they bring costs no call of its own.
+// flush writes everything. It gives other goroutines one chance to append to the same outlets before, where others do: what they bring costs no call of its own.
 // The caller holds no lock.
 func (b *batch) flush() {
-	for len(b.origins)+len(b.links) > 0 {
+	for len(b.origins)+len(b.outlets) > 0 {
 		for i := 0; i < len(b.origins); i++ {
 			b.origins[i].serve(b)
 			b.origins[i] = nil
 		}
 		b.origins = b.origins[:0]
-		if len(b.links) > 0 {
+		if slices.ContainsFunc(b.outlets, func(l *outlet) bool { return l.isShared }) {
 			runtime.Gosched()
 		}
-		for i := 0; i < len(b.links); i++ {
-			b.links[i].flush(b)
-			b.links[i] = nil
+		for i := 0; i < len(b.outlets); i++ {
+			b.outlets[i].flush(b)
+			b.outlets[i] = nil
 		}
-		b.links = b.links[:0]
+		b.outlets = b.outlets[:0]
 	}
 }

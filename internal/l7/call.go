@@ -8,8 +8,8 @@ import (
 	"github.com/weir-lb/weir/internal/h2"
 )
 
-// call is one request and its response on their way between two HTTP/2 links: near is the client's stream, far the endpoint's. The readers
-// of both links, the goroutine that dials and the watch work on it, under its lock.
+// call is one request and its response on their way between two connections: near is the client's stream, far the endpoint's. The readers
+// of both connections, the goroutine that dials and the watch work on it, under its lock.
 //
 // Calls are used again. Whoever holds one without its lock knows it by its stream, or by its life, and asks whether it still is the same
 // once it has the lock.
@@ -28,11 +28,16 @@ type call struct {
 
 	// The request.
 	asked    request
-	isGRPC   bool  // by its content type
-	isCall   bool  // it is gRPC in every respect: how long an answer takes is its client's business
-	length   int64 // of the body, as the head says; -1: it does not
-	received int64 // bytes of the body so far
-	sent     int64 // bytes of the body that this attempt's endpoint was sent
+	raw      []byte // what the strings in asked are views of, if the client speaks HTTP/1
+	upgrade  string // the protocol that the client wants to change to
+	tunnel   bool   // it was granted: bytes go both ways
+	ends     bool   // the client's connection ends with the answer
+	dirty    bool   // the endpoint sent more than its answer
+	isGRPC   bool   // by its content type
+	isCall   bool   // it is gRPC in every respect: how long an answer takes is its client's business
+	length   int64  // of the body, as the head says; -1: it does not
+	received int64  // bytes of the body so far
+	sent     int64  // bytes of the body that this attempt's endpoint was sent
 	kept     []byte
 	whole    bool // kept is all that was received
 	resent   int
@@ -40,6 +45,7 @@ type call struct {
 	pending  bool // counted among those that wait for an answer
 
 	// The response.
+	heard     h2.Head // the head that came last, or our own; valid while it is passed on
 	status    int
 	answering bool // its head was passed on, or we answered
 	bodiless  bool // it has no body whatever its head says
@@ -62,26 +68,22 @@ const (
 	interimMost = 16
 )
 
-// begin makes the call that of a request on the client's link. The caller holds its lock.
-func (x *call) begin(l *link, id uint32, window int64) {
+// begin makes the call that of a request on the client's connection. The caller holds its lock.
+func (x *call) begin(l *outlet, id uint32, window int64) {
 	x.retrier = l.streams.shared.begin(l.arrival.client.remote.Addr())
 	x.streams, x.client = l.streams, l.arrival.client
-	x.near.begin(l, id, window)
+	x.near.begin(l.self, id, window)
 	x.length, x.expected, x.whole, x.over = -1, -1, true, false
 	x.grpc = NoStatus
+	x.asked.version = http2Version
 	x.done = Result{Protocol: H2C, Status: NoStatus}
 	x.moved = l.streams.now()
 }
 
-// run sends the request to an endpoint, or refuses it. h is its head; its fields are copied.
-func (x *call) run(h *h2.Head, b *batch) {
-	x.asked = request{
-		method: h.Method, target: h.Path, authority: h.Authority, version: "HTTP/2.0",
-		fields: fields{list: append(x.asked.fields.list[:0], h.Fields...)},
-	}
-	x.length = h.Length
+// run sends the request that was asked to an endpoint, or refuses it.
+func (x *call) run(b *batch) {
 	x.classify()
-	if code := x.unacceptable(h); code != "" {
+	if code := x.unacceptable(); code != "" {
 		x.refuse(code, b)
 		return
 	}
@@ -104,7 +106,7 @@ func (x *call) classify() {
 	x.isGRPC = isGRPC(f)
 	if x.isGRPC {
 		x.done.Protocol = GRPC
-		x.isCall = x.asked.method == "POST" && f.first(fieldName{"Te", "te"}) == "trailers"
+		x.isCall = x.asked.version == http2Version && x.asked.method == "POST" && f.first(fieldName{"Te", "te"}) == "trailers"
 		x.expects = parseGRPCTimeout(f.first(fieldName{"Grpc-Timeout", "grpc-timeout"}))
 	}
 	if limit := x.timeLimit(x.streams.options.Timeouts.Request); limit > 0 {
@@ -113,11 +115,11 @@ func (x *call) classify() {
 }
 
 // unacceptable gives why a well-formed request is refused.
-func (x *call) unacceptable(h *h2.Head) reason.Code {
+func (x *call) unacceptable() reason.Code {
 	switch {
-	case h.Method == "CONNECT":
+	case x.asked.method == "CONNECT":
 		return reason.UnsupportedMethod
-	case over(len(h.Path), x.streams.options.Limits.Target):
+	case over(len(x.asked.target), x.streams.options.Limits.Target):
 		return reason.TargetTooLong
 	default:
 		return ""
@@ -136,13 +138,36 @@ func (x *call) send(b *batch) {
 
 // enlist asks for a stream, and sends what was received so far if there is one.
 func (x *call) enlist(o *origin, b *batch) {
-	if o.open(x, b) {
+	isOpen := false
+	if x.endpointsVersion() == http2Version {
+		isOpen = o.open(x, b)
+	} else {
+		isOpen = o.use(x, b)
+	}
+	if isOpen {
 		x.goOn(&x.far, b)
 	}
 }
 
+// The versions of HTTP as a request's view has them.
+const (
+	http2Version  = "HTTP/2.0"
+	http11Version = "HTTP/1.1"
+	http10Version = "HTTP/1.0"
+)
+
+// endpointsVersion is what the endpoint is spoken to in: what the client speaks, where the port does not say.
+func (x *call) endpointsVersion() string {
+	switch p := x.streams.options.Protocol; {
+	case p == H2C, p == GRPC, p != WebSocket && x.asked.version == http2Version:
+		return http2Version
+	default:
+		return http11Version
+	}
+}
+
 // opened goes on when the call has its stream and the head was sent. The caller holds the link's lock: nothing else may be done yet.
-func (x *call) opened(l *link, id uint32, window int64) {
+func (x *call) opened(l carrier, id uint32, window int64) {
 	x.far.begin(l, id, window)
 	x.moved = x.streams.now()
 }
@@ -169,6 +194,9 @@ func (x *call) notConnected(life uint64, e ending, b *batch) {
 	}
 }
 
+// isRepeatable tells whether nothing can happen twice if the request reaches two endpoints.
+func (x *call) isRepeatable() bool { return isIdempotent(x.asked.method) && x.upgrade == "" }
+
 // isReplayable tells whether another attempt can be sent all that was received of the body.
 func (x *call) isReplayable() bool { return x.sent == 0 || x.whole }
 
@@ -185,7 +213,7 @@ func (x *call) resend(b *batch) bool {
 // fail ends an attempt without a response: another one follows, or the client is told.
 func (x *call) fail(e ending, b *batch) {
 	untouched := e == connectFailed || e == connectTimedOut || e == unprocessed
-	if x.mayRetry(e, 0) && (untouched || isIdempotent(x.asked.method)) && x.isReplayable() && x.again(e, 0) {
+	if x.mayRetry(e, 0) && (untouched || x.isRepeatable()) && x.isReplayable() && x.again(e, 0) {
 		x.send(b)
 		return
 	}
@@ -197,8 +225,8 @@ func (x *call) fail(e ending, b *batch) {
 	x.refuse(e.reason(), b)
 }
 
-// legOn gives the leg that is a stream of a link; nil if the call has none there any more.
-func (x *call) legOn(l *link, id uint32) *leg {
+// legOn gives the leg that is a stream of a connection; nil if the call has none there any more.
+func (x *call) legOn(l carrier, id uint32) *leg {
 	switch {
 	case x.near.link == l && x.near.id == id:
 		return &x.near

@@ -29,7 +29,13 @@ func (x *call) settle(b *batch) {
 	if x.over {
 		return
 	}
-	if x.near.link != nil && x.near.ended {
+	if x.tunnel && x.near.link != nil && x.far.link != nil {
+		if x.near.ended && x.far.ended {
+			x.closeTicket(x.done.Outcome)
+			x.far.leave(bothEnded, b)
+			x.near.leave(bothEnded, b)
+		}
+	} else if x.near.link != nil && x.near.ended {
 		x.leaveNear(x.fault, b) // without a fault: a client that still sends need not (RFC 9113 section 8.1)
 		if x.far.link != nil && !x.far.finished && !x.bodiless {
 			x.leaveFar(h2.Cancel, b)
@@ -50,6 +56,9 @@ func (x *call) finish() {
 	x.streams.calls.Put(x)
 }
 
+// keptHead is what is kept of a call's memory for heads: usual ones are smaller.
+const keptHead = 8 << 10
+
 // forget clears what was the last request's, but for memory that the next one can use.
 func (x *call) forget() {
 	x.life++
@@ -64,6 +73,11 @@ func (x *call) forget() {
 	x.asked = request{fields: fields{list: list[:0]}}
 	x.kept = kept[:0]
 	x.over, x.fault = true, h2.NoError
+	x.heard = h2.Head{}
+	x.upgrade, x.tunnel, x.ends, x.dirty = "", false, false, false
+	if cap(x.raw) > keptHead {
+		x.raw = nil
+	}
 	x.applied, x.isGRPC, x.isCall, x.pending, x.answering, x.bodiless = false, false, false, false, false, false
 	x.received, x.sent, x.resent, x.got, x.interim, x.status = 0, 0, 0, 0, 0, 0
 	x.deadline, x.head = 0, 0

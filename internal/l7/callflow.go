@@ -44,7 +44,7 @@ func (x *call) move(to, from *leg, p []byte, b *batch) {
 }
 
 // room goes on with a leg whose link can take data again.
-func (x *call) room(l *link, id uint32, b *batch) {
+func (x *call) room(l carrier, id uint32, b *batch) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if g := x.legOn(l, id); g != nil {
@@ -66,20 +66,25 @@ func (x *call) goOn(g *leg, b *batch) {
 	x.settle(b)
 }
 
-// body takes data of the request in.
+// body takes a frame of the request's body in.
 func (x *call) body(f *h2.Frame, b *batch) error {
-	g := &x.near
 	p, padding, err := f.Body()
 	if err != nil {
 		return err
 	}
-	end := f.Has(h2.EndStream)
+	if g := &x.near; !g.finished && g.room < int64(len(p)+padding) {
+		return &h2.Error{Code: h2.FlowControlError, Stream: g.id, Fault: "more DATA than the stream's window"}
+	}
+	return x.upload(piece{p, padding, f.Has(h2.EndStream)}, b)
+}
+
+// upload takes a part of the request's body in.
+func (x *call) upload(part piece, b *batch) error {
+	g, p, padding, end := &x.near, part.data, part.padding, part.end
 	if g.finished {
 		return &h2.Error{Code: h2.StreamClosed, Stream: g.id, Fault: "DATA after the stream's end"}
 	}
-	if g.room -= int64(len(p) + padding); g.room < 0 {
-		return &h2.Error{Code: h2.FlowControlError, Stream: g.id, Fault: "more DATA than the stream's window"}
-	}
+	g.room -= int64(len(p) + padding)
 	g.give(padding, b)
 	x.received += int64(len(p))
 	x.done.In = x.received
@@ -96,6 +101,9 @@ func (x *call) body(f *h2.Frame, b *batch) error {
 	x.settle(b)
 	return nil
 }
+
+// keptBody bounds what is remembered of a body: larger ones are uploads, which their clients repeat themselves.
+const keptBody = 16 << 10
 
 // keep remembers a short body, so that it can be sent again.
 func (x *call) keep(p []byte) {
@@ -121,12 +129,17 @@ func (x *call) bodyTrailer(fields []h2.Field, b *batch) error {
 	if x.length >= 0 && x.received < x.length {
 		return &h2.Error{Code: h2.ProtocolError, Stream: g.id, Fault: "Content-Length differs from the DATA"}
 	}
-	g.finished = true
+	x.uploadTrailer(fields, b)
+	return nil
+}
+
+// uploadTrailer ends the request with a trailer section.
+func (x *call) uploadTrailer(fields []h2.Field, b *batch) {
+	x.near.finished = true
 	x.far.trailer = append(x.far.trailer[:0], fields...)
 	x.far.last = true
-	x.move(&x.far, g, nil, b)
+	x.move(&x.far, &x.near, nil, b)
 	x.settle(b)
-	return nil
 }
 
 // clientBroke ends a call whose request turned out to be malformed.
@@ -140,6 +153,17 @@ func (x *call) clientBroke(code h2.Code, b *batch) {
 	x.done.Outcome = pick.Canceled
 	x.leaveNear(code, b)
 	x.settle(b)
+}
+
+// clientErred ends a call whose request turned out to be malformed in a way that HTTP/1 can still be told of.
+func (x *call) clientErred(code reason.Code, b *batch) {
+	if x.answering {
+		x.clientBroke(h2.ProtocolError, b)
+		return
+	}
+	x.leaveFar(h2.Cancel, b)
+	x.closeTicket(pick.Canceled)
+	x.refuse(code, b)
 }
 
 // clientLeft ends a call whose client gave up, or is gone. Its stream is gone already.

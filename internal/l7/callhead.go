@@ -1,8 +1,11 @@
 package l7
 
 import (
+	"net/http"
+	"strconv"
 	"strings"
 
+	"github.com/weir-lb/weir/internal/h1"
 	"github.com/weir-lb/weir/internal/h2"
 )
 
@@ -33,11 +36,37 @@ func (l *link) open(x *call, b *batch) bool {
 
 // requestLocked encodes what the endpoint hears.
 func (l *link) requestLocked(x *call) {
-	e := l.encoder
+	var e fieldSink = l.encoder
+	if x.asked.version != http2Version {
+		e = copier{l.encoder}
+	}
 	e.Add(":method", x.asked.method)
 	e.Add(":scheme", "http")
 	e.Add(":authority", x.asked.authority)
 	e.Add(":path", x.asked.target)
+	x.requestFields(e)
+}
+
+// fieldSink is what writes fields for one version of HTTP.
+type fieldSink interface {
+	Add(name, value string)
+	AddField(f h2.Field)
+}
+
+// copier encodes fields whose strings are views of a buffer: the compression remembers them.
+type copier struct{ *h2.Encoder }
+
+// Add adds a copy.
+func (c copier) Add(name, value string) { c.AddField(h2.Field{Name: name, Value: value}) }
+
+// AddField adds a copy.
+func (c copier) AddField(f h2.Field) {
+	f.Name, f.Value = strings.Clone(f.Name), strings.Clone(f.Value)
+	c.Encoder.AddField(f)
+}
+
+// requestFields gives the fields that the endpoint hears.
+func (x *call) requestFields(e fieldSink) {
 	forwarding := &x.streams.options.Forwarding
 	var add forwarded
 	for i := range x.asked.fields.list {
@@ -45,7 +74,7 @@ func (l *link) requestLocked(x *call) {
 		if isDropped(f.Name) || !add.passes(f, forwarding) {
 			continue
 		}
-		if f.Name == "trailer" && hasToken([]string{f.Value}, filterStateLower) {
+		if f.Name == "trailer" && h1.HasToken(f.Value, filterStateLower) {
 			if rest := withoutToken(f.Value, filterStateLower); rest != "" {
 				e.Add(f.Name, rest)
 			}
@@ -127,7 +156,7 @@ func joinText(list, value string) string {
 }
 
 // finish adds what the client would have told without a proxy between.
-func (f *forwarded) finish(e *h2.Encoder, x *call) {
+func (f *forwarded) finish(e fieldSink, x *call) {
 	o := &x.streams.options.Forwarding
 	if x.client.remote.IsValid() {
 		e.Add("x-forwarded-for", joinText(f.addresses, x.client.address))
@@ -142,42 +171,70 @@ func (f *forwarded) finish(e *h2.Encoder, x *call) {
 		}
 	}
 	if o.Via != "" {
-		e.Add("via", joinText(f.via, "2.0 "+o.Via))
+		e.Add("via", joinText(f.via, strings.TrimPrefix(x.asked.version, "HTTP/")+" "+o.Via))
 	}
 }
 
-// sendHead passes a response's head on to the client.
-func (x *call) sendHead(h *h2.Head, status string, flags h2.Flags, b *batch) {
-	l := x.near.link
-	if l == nil {
-		return
-	}
+// head encodes a response's head.
+func (l *link) head(x *call, b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
 		return
 	}
-	e := l.encoder
-	e.Add(":status", status)
+	var e fieldSink = l.encoder
+	if x.endpointsVersion() != http2Version {
+		e = copier{l.encoder}
+	}
+	e.Add(":status", statusOf(x.heard.Status))
+	x.responseFields(e)
+	var flags h2.Flags
+	if x.near.ended {
+		flags = h2.EndStream
+	}
+	l.blockLocked(x.near.id, flags, b)
+}
+
+// statusOf gives a status as text, without garbage where it is a usual one.
+func statusOf(status int) string {
+	switch status {
+	case http.StatusOK:
+		return "200"
+	case http.StatusNoContent:
+		return "204"
+	case http.StatusFound:
+		return "302"
+	case http.StatusNotModified:
+		return "304"
+	case http.StatusNotFound:
+		return "404"
+	default:
+		return strconv.Itoa(status)
+	}
+}
+
+// responseFields gives the fields of a response that the client hears.
+func (x *call) responseFields(e fieldSink) {
+	h := &x.heard
 	name := x.streams.options.Forwarding.Via
 	var via string
 	for i := range h.Fields {
 		f := &h.Fields[i]
 		switch {
 		case isDropped(f.Name) || f.Name == "te":
-		case f.Name == "via" && name != "" && h.Status >= 200:
+		case f.Name == "via" && name != "" && h.Status >= http.StatusOK:
 			via = joinText(via, f.Value)
 		default:
 			e.AddField(*f)
 		}
 	}
-	if h.Status >= 200 {
-		for _, set := range x.key.cookies {
-			e.AddField(h2.Field{Name: "set-cookie", Value: set, Sensitive: true})
-		}
-		if name != "" {
-			e.Add("via", joinText(via, "2.0 "+name))
-		}
+	if h.Status < http.StatusOK && h.Status != http.StatusSwitchingProtocols {
+		return
 	}
-	l.blockLocked(x.near.id, flags, b)
+	for _, set := range x.key.cookies {
+		e.AddField(h2.Field{Name: "set-cookie", Value: set, Sensitive: true})
+	}
+	if name != "" && x.done.Reason == "" {
+		e.Add("via", joinText(via, strings.TrimPrefix(x.endpointsVersion(), "HTTP/")+" "+name))
+	}
 }

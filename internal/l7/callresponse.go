@@ -9,26 +9,19 @@ import (
 	"github.com/weir-lb/weir/internal/h2"
 )
 
-// response takes a response's head in, an interim one as well. A malformed one is as good as none.
-func (x *call) response(d *h2.Decoder, b *batch) {
-	if x.answering {
-		x.responseTrailer(d, b)
-		return
-	}
-	list, end := d.Fields, d.EndsStream()
-	h, err := h2.ParseResponse(list)
-	interim := h.Status >= 100 && h.Status < 200
-	if err != nil || interim && (end || x.interim >= interimMost) {
-		x.broken(h2.ProtocolError, b)
-		return
-	}
-	if interim {
-		x.interim++
-		x.sendHead(&h, list[0].Value, 0, b)
+// response takes the response's head that was heard in, an interim one as well.
+func (x *call) response(flags h2.Flags, b *batch) {
+	h, end := &x.heard, flags&h2.EndStream != 0
+	if h.Status < http.StatusOK {
+		if x.interim++; end || x.interim > interimMost {
+			x.broken(h2.ProtocolError, b)
+		} else if x.near.link != nil {
+			x.near.link.head(x, b)
+		}
 		return
 	}
 	x.status = h.Status
-	if x.mayRetry(answered, h.Status) && isIdempotent(x.asked.method) && x.isReplayable() && x.again(answered, h.Status) {
+	if x.mayRetry(answered, h.Status) && x.isRepeatable() && x.isReplayable() && x.again(answered, h.Status) {
 		x.far.finished = end
 		x.leaveFar(h2.Cancel, b)
 		x.send(b)
@@ -50,30 +43,43 @@ func (x *call) response(d *h2.Decoder, b *batch) {
 		x.cutShort(b)
 		return
 	}
-	var flags h2.Flags
 	if end || x.bodiless {
-		flags, x.near.ended, x.near.last = h2.EndStream, true, true
+		x.near.ended, x.near.last = true, true
 	}
-	x.sendHead(&h, list[0].Value, flags, b)
+	if x.near.link != nil {
+		x.near.link.head(x, b)
+	}
 	if end {
 		x.responseEnd(b)
 	}
 	x.settle(b)
 }
 
-// data takes a part of the response's body in.
+// data takes a frame of the response's body in.
 func (x *call) data(f *h2.Frame, b *batch) {
-	g := &x.far
 	p, padding, err := f.Body()
 	if err != nil {
 		x.broken(h2.ProtocolError, b)
 		return
 	}
-	end := f.Has(h2.EndStream)
-	if g.room -= int64(len(p) + padding); g.room < 0 {
+	if x.far.room < int64(len(p)+padding) {
 		x.broken(h2.FlowControlError, b)
 		return
 	}
+	x.download(piece{p, padding, f.Has(h2.EndStream)}, b)
+}
+
+// piece is a part of a body.
+type piece struct {
+	data    []byte
+	padding int
+	end     bool // it is the last
+}
+
+// download takes a part of the response's body in.
+func (x *call) download(part piece, b *batch) {
+	g, p, padding, end := &x.far, part.data, part.padding, part.end
+	g.room -= int64(len(p) + padding)
 	if !x.answering {
 		x.broken(h2.ProtocolError, b) // a body without a head
 		return
@@ -96,16 +102,15 @@ func (x *call) data(f *h2.Frame, b *batch) {
 	if x.near.link != nil && !x.near.ended {
 		x.move(&x.near, g, p, b)
 	}
-	if end {
+	if end && !x.tunnel {
 		x.responseEnd(b)
 	}
 	x.settle(b)
 }
 
-// responseTrailer takes a response's trailer section in.
-func (x *call) responseTrailer(d *h2.Decoder, b *batch) {
-	list := d.Fields
-	if !d.EndsStream() || h2.CheckTrailer(list) != nil || x.expected >= 0 && !x.bodiless && x.got < x.expected {
+// responseTrailer takes a response's trailer section in, which ends it.
+func (x *call) responseTrailer(list []h2.Field, b *batch) {
+	if x.expected >= 0 && !x.bodiless && x.got < x.expected {
 		x.cutShort(b)
 		return
 	}
@@ -132,6 +137,9 @@ func (x *call) responseTrailer(d *h2.Decoder, b *batch) {
 func (x *call) responseEnd(b *batch) {
 	if x.isGRPC {
 		x.concludeCall()
+	}
+	if x.dirty {
+		x.done.Outcome = pick.LocalError
 	}
 	x.closeTicket(x.done.Outcome)
 	x.leaveFar(h2.Cancel, b)
@@ -216,52 +224,46 @@ func (x *call) refuse(code reason.Code, b *batch) {
 	if r.status < http.StatusInternalServerError {
 		x.done.Outcome = pick.Canceled
 	}
-	x.answering = true
+	x.answering, x.ends = true, r.ends()
 	x.near.last = true
-	if x.isGRPC || x.streams.options.Protocol == GRPC {
+	if x.isGRPC || x.streams.options.Protocol == GRPC && x.asked.version == http2Version {
 		x.done.Status, x.done.Code = r.grpc, http.StatusOK
 	}
 	if code == reason.ClientGone {
 		x.done.Status, x.done.Code = NoStatus, r.status
 	} else if l := x.near.link; l != nil {
-		text := x.refusalHead(l, &r, b)
-		x.move(&x.near, &x.far, text, b)
+		text := x.refusal(&r)
+		l.head(x, b)
+		x.move(&x.near, &x.far, []byte(text), b)
 	}
 	x.settle(b)
 }
 
-// refusalHead sends a refusal's head, and gives the text that follows.
-func (x *call) refusalHead(l *link, r *refusal, b *batch) []byte {
+// refusal makes a refusal's head, and gives the text that follows.
+func (x *call) refusal(r *refusal) string {
 	explained := x.streams.texts[r.code]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return nil
-	}
-	e := l.encoder
-	e.Add(":status", strconv.Itoa(x.done.Code))
-	for _, set := range x.key.cookies {
-		e.AddField(h2.Field{Name: "set-cookie", Value: set, Sensitive: true})
-	}
-	e.Add("weir-reason", string(r.code))
+	h := &x.heard
+	*h = h2.Head{Status: x.done.Code, Length: -1, Fields: []h2.Field{{Name: "weir-reason", Value: string(r.code)}}}
 	if x.done.Status != NoStatus {
-		e.Add("content-type", "application/grpc")
-		e.Add("grpc-status", strconv.Itoa(int(r.grpc)))
-		e.Add("grpc-message", encodeGRPCMessage("weir: "+explained))
 		x.near.ended = true
-		l.blockLocked(x.near.id, h2.EndStream, b)
-		return nil
+		h.Fields = append(
+			h.Fields, h2.Field{Name: "content-type", Value: "application/grpc"},
+			h2.Field{Name: "grpc-status", Value: strconv.Itoa(int(r.grpc))},
+			h2.Field{Name: "grpc-message", Value: encodeGRPCMessage("weir: " + explained)},
+		)
+		return ""
 	}
 	text := "weir: " + explained + "\n"
-	e.Add("content-type", "text/plain; charset=utf-8")
-	e.Add("content-length", strconv.Itoa(len(text)))
+	h.Length = int64(len(text))
+	h.Fields = append(
+		h.Fields, h2.Field{Name: "content-type", Value: "text/plain; charset=utf-8"},
+		h2.Field{Name: "content-length", Value: strconv.Itoa(len(text))},
+	)
 	if r.retryAfter {
-		e.Add("retry-after", "1")
+		h.Fields = append(h.Fields, h2.Field{Name: "retry-after", Value: "1"})
 	}
-	var flags h2.Flags
 	if x.asked.method == http.MethodHead {
-		flags, x.near.ended, text = h2.EndStream, true, ""
+		x.near.ended, text = true, ""
 	}
-	l.blockLocked(x.near.id, flags, b)
-	return []byte(text)
+	return text
 }

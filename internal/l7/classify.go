@@ -15,12 +15,12 @@ const (
 	answered        ending = iota // with a response's head; its status says how
 	connectFailed                 // refused, unreachable: nothing was sent
 	connectTimedOut               // nothing was sent either
+	starved                       // we had no file descriptor or port for a connection
 	reset                         // the connection broke, or the answer was no HTTP, before the response's head
 	unprocessed                   // the endpoint said that it did not process the request
 	timedOut                      // no response's head in time
 	overdue                       // the whole request's time, or the gRPC deadline, was over
 	clientGone                    // the client gave up
-	clientBroke                   // the client's body was malformed or stalled
 )
 
 // outcome is what an ending says about the endpoint. docs/guide/proxy.md has the table for operators.
@@ -28,7 +28,7 @@ func (e ending) outcome(status int) pick.Outcome {
 	switch e {
 	case answered:
 		return outcomeOfStatus(status)
-	case clientGone, clientBroke:
+	case clientGone, starved:
 		return pick.Canceled
 	default:
 		return pick.LocalError
@@ -181,8 +181,8 @@ func (e ending) reason() reason.Code {
 		return reason.RequestTimeout
 	case clientGone:
 		return reason.ClientGone
-	case clientBroke:
-		return reason.MalformedRequest
+	case starved:
+		return reason.ConnectionLimit
 	default:
 		return reason.EndpointReset
 	}

@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/policy"
+	"github.com/weir-lb/weir/internal/syntax"
 )
 
 // cookieRule says how a cookie is generated for clients that have none.
@@ -23,7 +23,7 @@ type cookieRule struct {
 // Source: the attributes and their order are Envoy's. Max-Age counts whole seconds; below one there is no Max-Age, which
 // makes a session cookie.
 func compileCookie(c *policy.CookieKey) (*cookieRule, error) {
-	if !isToken([]byte(c.Name)) {
+	if !syntax.IsToken(c.Name) {
 		return nil, fmt.Errorf("cookie name %q: want a token", c.Name)
 	}
 	var path string
@@ -97,11 +97,4 @@ func cookieValue(fields []string, name string) string {
 		}
 	}
 	return ""
-}
-
-// addCookies adds generated cookies to a response's, behind those of the endpoint. The old slice is the endpoint's.
-func addCookies(h http.Header, cookies []string) {
-	if len(cookies) > 0 {
-		h["Set-Cookie"] = append(slices.Clip(h["Set-Cookie"]), cookies...)
-	}
 }

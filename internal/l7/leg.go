@@ -2,10 +2,10 @@ package l7
 
 import "github.com/weir-lb/weir/internal/h2"
 
-// leg is a call's stream on one of its two links, and what waits to be sent there. It is guarded by the call's lock.
+// leg is a call's stream on one of its two connections, HTTP/1's request and response being one as well, and what waits to be sent there. It is guarded by the call's lock.
 type leg struct {
 	call     *call
-	link     *link // nil: there is no stream, not yet or not any more
+	link     carrier // nil: there is no stream, not yet or not any more
 	id       uint32
 	window   int64 // what the peer lets us send
 	room     int64 // what the peer may send
@@ -28,7 +28,7 @@ const (
 )
 
 // begin makes the leg one of a new stream.
-func (g *leg) begin(l *link, id uint32, window int64) {
+func (g *leg) begin(l carrier, id uint32, window int64) {
 	g.link, g.id, g.window = l, id, window
 	g.room, g.size, g.due = firstWindow, firstWindow, 0
 	g.ended, g.finished, g.waiting = false, false, false

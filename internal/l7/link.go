@@ -1,22 +1,15 @@
 package l7
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-lb/weir/internal/h2"
 )
 
-// link is one HTTP/2 connection, a client's or one to an endpoint. One goroutine reads it; whoever has something for the peer appends it
-// to out, and the batch in which that happened writes it.
-//
-// Locks: a call's before a link's, and never two links'.
+// link is one HTTP/2 connection, a client's or one to an endpoint. One goroutine reads it.
 type link struct {
-	*socket
-	streams *streams
-	arrival *arrival // nil: the link goes to an endpoint
-	origin  *origin  // nil: the link comes from a client
+	outlet
 
 	// The reader's own.
 	decoder *h2.Decoder
@@ -31,58 +24,23 @@ type link struct {
 	heard   atomic.Int64  // when the last frame came, by the streams' coarse clock
 	blockBy atomic.Int64  // when the header block that is arriving must be whole; 0: none is arriving
 
-	mu       sync.Mutex
+	// Guarded by the outlet's lock.
 	calls    map[uint32]*call
 	resets   resets
 	encoder  *h2.Encoder
 	peer     h2.Settings
-	settled  bool  // the peer's first SETTINGS came
-	window   int64 // what the peer lets us send on the connection
+	settled  bool // the peer's first SETTINGS came
 	next     uint32
-	out      *outBuffer
-	appended uint64 // bytes given to out since the beginning
-	flushed  uint64 // bytes given to the system since the beginning
-	queued   bool   // a batch will flush it
-	writing  bool   // some goroutine writes it, and has outgoing
-	outgoing *outBuffer
-	stuck    bool // the socket took nothing more, and a goroutine waits for it
-	seen     progress
-	waiting  []waiter // calls with data that the connection could not take
-	leaving  leaving
-	leftAt   time.Duration
-	idleAt   time.Duration // since when there is no call
 	pingAt   time.Duration // when the ping was sent that was not answered; 0: none
 	nextPing time.Duration // before that, an endpoint that says nothing is not asked again
-	ended    bool          // nothing is sent any more
 }
-
-// waiter is a call that waits for room on a link, by the number of its stream there.
-type waiter struct {
-	call *call
-	id   uint32
-}
-
-// progress is how much a stuck socket had taken when, as far as somebody looked.
-type progress struct {
-	bytes int64
-	at    time.Duration
-}
-
-// leaving is how far a link is on its way to its end.
-type leaving uint8
 
 const (
-	staying   leaving = iota
-	announced         // a client was told that a last stream will be named
-	going             // no stream begins any more; the last one to end closes
-	gone              // all is said, and the peer has to close
-)
-
-const (
-	// backlog is how much may wait for a socket before data waits in the calls: a round trip's worth between zones.
-	backlog = 256 << 10
-	// backlogMost is when a peer that reads nothing is given up: heads and answers to pings are not held back.
-	backlogMost = 4 << 20
+	// pingAfter is how long an HTTP/2 connection may be silent before it is asked whether it lives: one that lost its
+	// peer without a word would take every new request with it.
+	pingAfter = 10 * time.Second
+	// pingWait is how long the answer may take.
+	pingWait = 5 * time.Second
 	// linkWindow is what a peer may send on a connection before it hears from us. It is given back as data arrives: what bounds memory are the
 	// windows of the streams, so that a receiver that is slow stops nobody else on a connection it shares.
 	linkWindow = 1 << 20
@@ -92,15 +50,13 @@ const (
 
 func (s *streams) newLink(sock *socket) *link {
 	l := &link{
-		socket:  sock,
-		streams: s,
 		calls:   make(map[uint32]*call),
 		encoder: h2.NewEncoder(),
 		peer:    h2.DefaultSettings(),
-		window:  h2.DefaultWindow,
 		room:    linkWindow,
 		next:    1,
 	}
+	l.outlet = outlet{socket: sock, streams: s, self: l, isShared: true, window: h2.DefaultWindow}
 	sock.bind(&s.buffers)
 	l.heard.Store(int64(s.now()))
 	l.idleAt = s.now()
@@ -130,46 +86,13 @@ func (l *link) drop(id uint32, c closure, b *batch) {
 	if len(l.calls) == 0 {
 		l.idleAt = l.streams.now()
 		if l.leaving == going && !l.ended {
-			l.farewellLocked(b)
+			l.farewellLocked(gone, b)
 		}
 	}
 	l.mu.Unlock()
 	if l.origin != nil && l.origin.hungry.Load() > 0 {
 		b.serve(l.origin)
 	}
-}
-
-// farewellLocked has the link closed once all that is said is written.
-func (l *link) farewellLocked(b *batch) {
-	l.leaving, l.leftAt = gone, l.streams.now()
-	l.dirtyLocked(b)
-}
-
-// bufferLocked gives the place for output. The caller holds mu and checked that the link has not ended.
-func (l *link) bufferLocked() *outBuffer {
-	if l.out == nil {
-		l.out, _ = l.streams.buffers.out.Get().(*outBuffer)
-		if l.out == nil {
-			l.out = &outBuffer{b: make([]byte, 0, outSize)}
-		}
-	}
-	return l.out
-}
-
-// dirtyLocked has the batch write what there is, unless another one will.
-func (l *link) dirtyLocked(b *batch) {
-	if !l.queued {
-		l.queued = true
-		b.links = append(b.links, l)
-	}
-}
-
-// pendingLocked is how much waits to be written.
-func (l *link) pendingLocked() int {
-	if l.out == nil {
-		return 0
-	}
-	return len(l.out.b)
 }
 
 // reset ends a stream with a code.
@@ -183,13 +106,6 @@ func (l *link) reset(id uint32, code h2.Code, b *batch) {
 	l.noteLocked(out, h2.AppendReset(out.b, id, code), b)
 }
 
-// noteLocked takes over output that something was appended to.
-func (l *link) noteLocked(out *outBuffer, grown []byte, b *batch) {
-	l.appended += uint64(len(grown) - len(out.b))
-	out.b = grown
-	l.dirtyLocked(b)
-}
-
 func (l *link) windowUpdate(id, increment uint32, b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,8 +116,7 @@ func (l *link) windowUpdate(id, increment uint32, b *batch) {
 	l.noteLocked(out, h2.AppendWindowUpdate(out.b, id, increment), b)
 }
 
-// data sends as much of p, which is all that a leg has, as the windows and the backlog allow, and tells how much that was. A leg that could
-// send more but for the connection waits for it. The caller holds the call's lock.
+// data sends as much of p as the windows and the backlog allow. A leg that could send more but for the connection waits for it.
 func (l *link) data(g *leg, p []byte, b *batch) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

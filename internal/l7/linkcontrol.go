@@ -25,7 +25,12 @@ func (x *call) receive(d *h2.Decoder, b *batch) {
 		x.refuse(reason.MalformedRequest, b)
 		return
 	}
-	x.run(&h, b)
+	x.asked = request{
+		method: h.Method, target: h.Path, authority: h.Authority, version: http2Version,
+		fields: fields{list: append(x.asked.fields.list[:0], h.Fields...)},
+	}
+	x.length = h.Length
+	x.run(b)
 }
 
 func (l *link) onReset(f *h2.Frame, b *batch) error {
@@ -180,7 +185,7 @@ func (l *link) onGoAway(f *h2.Frame, b *batch) error {
 		}
 	}
 	if len(l.calls) == 0 && !l.ended {
-		l.farewellLocked(b)
+		l.farewellLocked(gone, b)
 	}
 	l.mu.Unlock()
 	inOrder(refused)
@@ -202,6 +207,9 @@ func inOrder(calls []waiter) {
 
 // announce is the first step of an orderly end: no request is lost that the client has sent meanwhile.
 func (l *link) announce(b *batch) {
+	if l.arrival == nil {
+		return // connections to endpoints end with the last client
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.leaving != staying || l.ended {
@@ -226,7 +234,7 @@ func (l *link) nameLastLocked(b *batch) {
 	l.leaving = going
 	l.goAwayLocked(h2.NoError, "", b)
 	if len(l.calls) == 0 {
-		l.farewellLocked(b)
+		l.farewellLocked(gone, b)
 	}
 }
 
@@ -241,7 +249,7 @@ func (l *link) goAway(fault *h2.Error, b *batch) {
 	l.mu.Lock()
 	if !l.ended {
 		l.goAwayLocked(fault.Code, fault.Fault, b)
-		l.farewellLocked(b)
+		l.farewellLocked(gone, b)
 	}
 	l.mu.Unlock()
 	l.streams.report(l, fault)
@@ -253,7 +261,7 @@ func (l *link) retire(b *batch) {
 	defer l.mu.Unlock()
 	l.leaving = max(l.leaving, going)
 	if len(l.calls) == 0 && !l.ended {
-		l.farewellLocked(b)
+		l.farewellLocked(gone, b)
 	}
 }
 
@@ -290,4 +298,13 @@ func (s *streams) report(l *link, fault *h2.Error) {
 		return
 	}
 	s.options.Logger.Debug("connection closed", "peer", side, "address", address, "code", fault.Code.String(), "fault", fault.Fault)
+}
+
+// reportStray logs that an endpoint sent bytes that nothing asked for: at most one line a second.
+func (s *streams) reportStray(c *outbound) {
+	s.strays.Add(1)
+	if now, last := s.now(), time.Duration(s.logged.Load()); now-last >= time.Second && s.logged.CompareAndSwap(int64(last), int64(now)) {
+		s.options.Logger.Warn("connection closed", "peer", "endpoint", "address", c.origin.addr.String(),
+			"fault", "bytes after the end of an answer", "closed_so_far", s.strays.Load())
+	}
 }

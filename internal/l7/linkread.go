@@ -217,13 +217,33 @@ func (l *link) onBlock(f *h2.Frame, b *batch) error {
 			x.clientBroke(codeOf(err), b)
 		}
 	case &x.far:
-		if l.decoder.TooLarge {
-			x.broken(h2.Cancel, b)
-			return nil
-		}
-		x.response(l.decoder, b)
+		l.onResponse(x, b)
 	}
 	return nil
+}
+
+// onResponse takes a response's head or trailer section in. A malformed one is as good as none.
+func (l *link) onResponse(x *call, b *batch) {
+	d := l.decoder
+	switch {
+	case d.TooLarge:
+		x.broken(h2.Cancel, b)
+	case !x.answering:
+		var err error
+		if x.heard, err = h2.ParseResponse(d.Fields); err != nil {
+			x.broken(h2.ProtocolError, b)
+			return
+		}
+		var flags h2.Flags
+		if d.EndsStream() {
+			flags = h2.EndStream
+		}
+		x.response(flags, b)
+	case !d.EndsStream() || h2.CheckTrailer(d.Fields) != nil:
+		x.cutShort(b)
+	default:
+		x.responseTrailer(d.Fields, b)
+	}
 }
 
 // requestTrailer takes a trailer section in.
@@ -252,7 +272,7 @@ func (l *link) accept(id uint32, b *batch) {
 	l.calls[id] = x
 	window := l.peer.Window
 	l.mu.Unlock()
-	x.begin(l, id, window)
+	x.begin(&l.outlet, id, window)
 	x.near.finished = l.decoder.EndsStream()
 	x.far.last = x.near.finished
 	x.receive(l.decoder, b)

@@ -126,3 +126,6 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+// over tells whether n is above a limit, where there is one.
+func over(n, limit int) bool { return limit > 0 && n > limit }

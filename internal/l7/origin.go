@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// origin is one endpoint's HTTP/2 connections, and the calls that wait for one. It is safe for concurrent use.
+// origin is one endpoint's connections, and the calls that wait for an HTTP/2 one. It is safe for concurrent use.
 //
 // Locks: a call's before an origin's, and that before a link's.
 type origin struct {
@@ -22,6 +22,7 @@ type origin struct {
 	all     map[*link]struct{} // those in links, and those that finish what they have
 	waiting []applicant
 	dialing int
+	kept    []*outbound // HTTP/1 connections that nothing uses, the one that was used last at the end
 }
 
 // applicant is a call that waits for a stream. Its number tells whether it is still the same call.
@@ -87,7 +88,7 @@ func (o *origin) dial() {
 	start := time.Now()
 	conn, err := o.streams.dialer.DialContext(o.streams.life, "tcp", o.addr.String())
 	if err != nil {
-		o.dialed(nil, &dialError{err}, &b)
+		o.dialed(nil, err, &b)
 		b.flush()
 		return
 	}
@@ -205,8 +206,13 @@ func (o *origin) retire(b *batch) {
 		o.withdrawLocked(l)
 		links = append(links, l)
 	}
+	kept := o.kept
+	o.kept = nil
 	o.mu.Unlock()
 	for _, l := range links {
 		l.retire(b)
+	}
+	for _, c := range kept {
+		_ = c.Close()
 	}
 }

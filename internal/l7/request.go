@@ -28,10 +28,9 @@ func (r *request) query() string {
 	return query
 }
 
-// fields are a head's or a trailer section's: a map as net/http has it, or a list in order of arrival.
+// fields are a head's or a trailer section's, in order of arrival.
 type fields struct {
-	header http.Header
-	list   []hpack.HeaderField // names in lower case
+	list []hpack.HeaderField // names in lower case
 }
 
 // fieldName is a field's name in both spellings.
@@ -44,12 +43,6 @@ func nameOf(name string) fieldName {
 
 // first gives a field's first value; empty if there is none.
 func (f *fields) first(name fieldName) string {
-	if f.header != nil {
-		if values := f.header[name.canonical]; len(values) > 0 {
-			return values[0]
-		}
-		return ""
-	}
 	for i := range f.list {
 		if f.list[i].Name == name.lower {
 			return f.list[i].Value
@@ -60,22 +53,10 @@ func (f *fields) first(name fieldName) string {
 
 // values gives all of a field's values in their order of arrival. few is where they may be put; what is given back must not be written to.
 func (f *fields) values(name fieldName, few []string) []string {
-	if f.header != nil {
-		return f.header[name.canonical]
-	}
 	for i := range f.list {
 		if f.list[i].Name == name.lower {
 			few = append(few, f.list[i].Value)
 		}
 	}
 	return few
-}
-
-// requestOf is the view of a request of net/http.
-func requestOf(r *http.Request) request {
-	target := r.RequestURI
-	if !strings.HasPrefix(target, "/") && target != "*" {
-		target = r.URL.RequestURI()
-	}
-	return request{method: r.Method, target: target, authority: r.Host, version: r.Proto, fields: fields{header: r.Header}}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -20,16 +19,13 @@ import (
 
 // Server serves one service port. Its methods are safe for concurrent use; Serve is called once.
 type Server struct {
-	options   Options
-	shared    *shared
-	clients   clients
-	listener  net.Listener
-	addr      netip.AddrPort
-	endpoints *endpoints
-	web       *web
-	streams   *streams
-	wire      *wire
-	handoff   *handoff // connections for web
+	options  Options
+	shared   *shared
+	clients  clients
+	listener net.Listener
+	addr     netip.AddrPort
+	streams  *streams
+	wire     *wire
 
 	open     *registry // client connections
 	count    atomic.Int64
@@ -79,7 +75,6 @@ func newServer(listener net.Listener, addr netip.AddrPort, o Options) *Server {
 		listener: listener,
 		addr:     addr,
 		open:     newRegistry(),
-		handoff:  newHandoff(listener.Addr()),
 		refusals: make(chan struct{}, refusalsAtOnce),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -90,10 +85,8 @@ func newServer(listener net.Listener, addr netip.AddrPort, o Options) *Server {
 	s.Follow(s.options.Upstreams)
 	s.clients.filters = slices.Clone(s.options.TrustedFilters)
 	s.clients.last.Store(rand.Uint64()) // or the first connections to all agents would be hashed alike
-	s.endpoints = newEndpoints(s.options.Timeouts)
-	s.web = newWeb(s.shared, &s.options, s.endpoints)
 	s.streams = newStreams(s)
-	s.wire = &wire{shared: s.shared, endpoints: s.endpoints}
+	s.wire = &wire{shared: s.shared, dialer: s.streams.dialer}
 	return s
 }
 
@@ -107,22 +100,14 @@ func (s *Server) Keep(endpoints []netip.AddrPort) {
 	for _, addr := range endpoints {
 		wanted[addr] = struct{}{}
 	}
-	isWanted := func(addr netip.AddrPort) bool {
+	s.streams.keep(func(addr netip.AddrPort) bool {
 		_, ok := wanted[addr]
 		return ok
-	}
-	s.endpoints.keep(isWanted)
-	s.streams.keep(isWanted)
+	})
 }
 
 // Serve accepts connections until Shutdown, and then returns nil.
 func (s *Server) Serve() error {
-	if !s.running.start(func() {
-		// It ends with Shutdown or Close, and says so.
-		_ = s.web.server.Serve(s.handoff)
-	}) {
-		return nil
-	}
 	pause := time.Duration(0)
 	for {
 		conn, err := s.listener.Accept()
@@ -181,8 +166,6 @@ func (s *Server) admit(conn net.Conn) {
 		served = s.running.start(func() { s.detect(a) })
 	case TCP:
 		served = s.running.start(func() { s.serveTCP(a, nil) })
-	case WebSocket:
-		s.serveHTTP(a, nil, time.Time{})
 	default:
 		served = s.running.start(func() { s.sort(a, nil) })
 	}
@@ -230,7 +213,7 @@ func (s *Server) detect(a *arrival) {
 }
 
 // sort gives a connection to the engine of the HTTP version that its client speaks. Until the first bytes differ from HTTP/2's preface, or
-// are all of it, that is not known; then HTTP/1's guard says what is wrong with them.
+// are all of it, that is not known; then HTTP/1 has to say what is wrong with them.
 func (s *Server) sort(a *arrival, early []byte) {
 	const preface = h2.Preface
 	headBy := time.Time{}
@@ -253,27 +236,17 @@ func (s *Server) sort(a *arrival, early []byte) {
 	}
 	s.open.remove(undecided{a.conn})
 	if n < len(preface) || string(b[:len(preface)]) != preface {
-		s.serveHTTP(a, b[:n], headBy)
+		s.streams.serveHTTP1(a, b[:n], s.open.add)
 		return
 	}
 	_ = a.conn.SetReadDeadline(time.Time{})
-	s.streams.serve(a, b[len(preface):n], func(l *link) { s.open.add(l) })
+	s.streams.serve(a, b[len(preface):n], s.open.add)
 }
 
 func (s *Server) serveTCP(a *arrival, early []byte) {
 	s.open.add(a.conn)
 	defer s.left(a.conn, a)
 	s.wire.serve(s.life, a, early)
-}
-
-func (s *Server) serveHTTP(a *arrival, early []byte, headBy time.Time) {
-	g := newGuard(a.conn, early, headBy, &s.options)
-	g.client = a.client
-	g.closed = func() { s.left(g, a) }
-	s.open.add(g)
-	if !s.handoff.give(g) {
-		_ = g.Close()
-	}
 }
 
 // left accounts for a client connection that is closed.
@@ -295,20 +268,13 @@ func (s *Server) StopAccepting() {
 // ends; then it gives the context's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.StopAccepting()
-	s.web.server.SetKeepAlivesEnabled(false) // from here on, answers say Connection: close
-	s.handoff.stop()
-	s.open.each(closeUnasked)
+	s.open.each(closeUndecided)
 	s.streams.drain()
-	err := s.web.server.Shutdown(ctx)
-	if err == nil {
-		err = s.open.wait(ctx)
-	}
+	err := s.open.wait(ctx)
 	s.end()
-	_ = s.web.server.Close() // the error of the listener that is closed already
 	s.open.each(func(c io.Closer) { _ = c.Close() })
 	s.streams.close()
 	s.running.end()
-	s.endpoints.keep(func(netip.AddrPort) bool { return false })
 	if err != nil {
 		return fmt.Errorf("shut down %s: connections were cut: %w", s.addr, err)
 	}
@@ -342,57 +308,9 @@ func (t *tasks) end() {
 	t.running.Wait()
 }
 
-// closeUnasked closes a connection without any request yet: there is nothing to wait for.
-func closeUnasked(c io.Closer) {
-	switch c := c.(type) {
-	case undecided:
+// closeUndecided closes a connection that has not said enough to be served: there is nothing to wait for.
+func closeUndecided(c io.Closer) {
+	if c, ok := c.(undecided); ok {
 		_ = c.Close()
-	case *requestGuard:
-		if !c.awake.Load() {
-			_ = c.Conn.Close()
-		}
 	}
 }
-
-// handoff is the listener through which web gets its connections.
-type handoff struct {
-	addr  net.Addr
-	conns chan net.Conn
-	ended chan struct{}
-	once  sync.Once
-}
-
-func newHandoff(addr net.Addr) *handoff {
-	return &handoff{addr: addr, conns: make(chan net.Conn), ended: make(chan struct{})}
-}
-
-// give passes a connection on; false when it is no longer accepted.
-func (h *handoff) give(c net.Conn) bool {
-	select {
-	case h.conns <- c:
-		return true
-	case <-h.ended:
-		return false
-	}
-}
-
-func (h *handoff) stop() { h.once.Do(func() { close(h.ended) }) }
-
-// Accept waits for a connection.
-func (h *handoff) Accept() (net.Conn, error) {
-	select {
-	case c := <-h.conns:
-		return c, nil
-	case <-h.ended:
-		return nil, http.ErrServerClosed
-	}
-}
-
-// Close ends Accept.
-func (h *handoff) Close() error {
-	h.stop()
-	return nil
-}
-
-// Addr is the address of the port.
-func (h *handoff) Addr() net.Addr { return h.addr }

@@ -15,6 +15,9 @@ type socket struct {
 	net.Conn
 	raw syscall.RawConn // nil: no system socket
 
+	wake   chan struct{} // has a reader that waits for something else than bytes look again; nil: it never does
+	closed atomic.Bool
+
 	// The reader's own.
 	buffer  *readBuffer // nil while there is nothing to read
 	have    int         // bytes in buffer, or in rest while there is no buffer
@@ -167,6 +170,23 @@ func (s *socket) writeSome(fd int) bool {
 		s.taken.Add(int64(n))
 	}
 	return true
+}
+
+// Close closes the connection, and wakes its reader.
+func (s *socket) Close() error {
+	s.closed.Store(true)
+	s.signal()
+	return s.Conn.Close()
+}
+
+// signal wakes the reader if it waits for something else than bytes.
+func (s *socket) signal() {
+	if s.wake != nil {
+		select {
+		case s.wake <- struct{}{}:
+		default: // it is about to look
+		}
+	}
 }
 
 // closeWrite ends this side; what cannot be closed by half is closed whole.

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-lb/weir/internal/h2"
 )
 
-// streams is the engine for requests that come and go on over HTTP/2. Each connection has one goroutine, which reads; it does what its frames
-// ask for and then writes what that gave the other connections.
+// streams is the engine for HTTP. Each connection has one goroutine, which reads; it does what its frames or messages ask for and then writes
+// what that gave the other connections.
 type streams struct {
 	shared   *shared
 	options  *Options
@@ -29,21 +29,22 @@ type streams struct {
 	coarse   atomic.Int64
 	writes   atomic.Int64 // calls that write
 	floods   atomic.Int64 // connections that were ended for a flood
-	logged   atomic.Int64 // when a flood was logged last
+	strays   atomic.Int64 // connections of endpoints that were ended for bytes that nothing asked for
+	logged   atomic.Int64 // when a flood, or a stray, was logged last
 	origins  atomic.Pointer[map[netip.AddrPort]*origin]
 	left     func(io.Closer, *arrival)
 
 	mu       sync.Mutex
-	links    map[*link]struct{}
+	conns    map[watched]struct{}
 	watching bool
 	closed   bool // links that come now are closed at once
 }
 
 func newStreams(s *Server) *streams {
 	e := &streams{
-		shared: s.shared, options: &s.options, texts: s.web.texts, running: &s.running, stopping: &s.stopping, life: s.life,
+		shared: s.shared, options: &s.options, texts: texts(), running: &s.running, stopping: &s.stopping, life: s.life,
 		dialer: net.Dialer{Timeout: max(s.options.Timeouts.Connect, 0)},
-		links:  make(map[*link]struct{}),
+		conns:  make(map[watched]struct{}),
 		left:   s.left,
 	}
 	e.logged.Store(-int64(time.Second)) // the first is logged
@@ -53,6 +54,15 @@ func newStreams(s *Server) *streams {
 		return x
 	}
 	return e
+}
+
+// texts renders every reason to refuse a request once.
+func texts() map[reason.Code]string {
+	all := make(map[reason.Code]string)
+	for _, code := range refusalReasons() {
+		all[code] = reason.New(code).String()
+	}
+	return all
 }
 
 // now is the time up to a tick ago, and costs nothing.
@@ -103,11 +113,20 @@ func (s *streams) keep(wanted func(netip.AddrPort) bool) {
 	b.flush()
 }
 
-// enter has the watch look after a link.
-func (s *streams) enter(l *link) {
+// watched is a connection that the watch looks after.
+type watched interface {
+	io.Closer
+	// check looks at time limits; calls is memory to use.
+	check(now time.Duration, calls []waiter, b *batch) []waiter
+	// announce begins an orderly end.
+	announce(b *batch)
+}
+
+// enter has the watch look after a connection.
+func (s *streams) enter(l watched) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.links[l] = struct{}{}
+	s.conns[l] = struct{}{}
 	if s.closed {
 		_ = l.Close() // it was dialed, or accepted, while the server ended
 	}
@@ -116,34 +135,32 @@ func (s *streams) enter(l *link) {
 	}
 }
 
-func (s *streams) forget(l *link) {
+func (s *streams) forget(l watched) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.links, l)
+	delete(s.conns, l)
 }
 
-// all gives every link there is at this moment, in memory to use.
-func (s *streams) all(links []*link) []*link {
+// all gives every connection there is at this moment, in memory to use.
+func (s *streams) all(conns []watched) []watched {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for l := range s.links {
-		links = append(links, l)
+	for l := range s.conns {
+		conns = append(conns, l)
 	}
-	return links
+	return conns
 }
 
 // drain tells all clients that no further request is taken.
 func (s *streams) drain() {
 	var b batch
 	for _, l := range s.all(nil) {
-		if l.arrival != nil {
-			l.announce(&b)
-		}
+		l.announce(&b)
 	}
 	b.flush()
 }
 
-// close ends all links, and those that are still being made.
+// close ends all connections, and those that are still being made.
 func (s *streams) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -154,7 +171,7 @@ func (s *streams) close() {
 }
 
 // serve carries a client's connection to its end. early was read from it behind the preface.
-func (s *streams) serve(a *arrival, early []byte, opened func(*link)) {
+func (s *streams) serve(a *arrival, early []byte, opened func(io.Closer)) {
 	s.coarse.CompareAndSwap(0, int64(s.shared.clock()))
 	l := s.newLink(newSocket(a.conn, early))
 	l.arrival = a

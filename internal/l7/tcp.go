@@ -10,8 +10,8 @@ import (
 
 // wire is the engine for raw TCP: one endpoint for each connection, bytes both ways.
 type wire struct {
-	shared    *shared
-	endpoints *endpoints
+	shared *shared
+	dialer net.Dialer
 }
 
 // serve carries one connection to its end and closes it. early was read from it already. ctx bounds the search for an
@@ -48,14 +48,14 @@ func (w *wire) connect(ctx context.Context, c *retrier, done *Result) net.Conn {
 	}
 	for {
 		start := c.clock()
-		conn, err := w.endpoints.dialer.DialContext(ctx, "tcp", c.ticket.Addr().String())
+		conn, err := w.dialer.DialContext(ctx, "tcp", c.ticket.Addr().String())
 		if err == nil {
 			now := c.clock()
 			c.connected(max(now-start, time.Nanosecond))
 			c.answer(now, pick.Success)
 			return conn
 		}
-		e := endingOf(&dialError{err})
+		e := endingOf(err)
 		if ctx.Err() != nil {
 			e = clientGone
 		}

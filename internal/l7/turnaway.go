@@ -54,7 +54,7 @@ func (s *Server) tell(conn net.Conn, r refusal) {
 		reject(conn)
 		return
 	}
-	text := "weir: " + s.web.texts[r.code] + "\n"
+	text := "weir: " + s.streams.texts[r.code] + "\n"
 	_ = conn.SetDeadline(time.Now().Add(lingerTime))
 	_, err := fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nWeir-Reason: %s\r\nRetry-After: 1\r\nConnection: close\r\n"+
 		"Content-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s",

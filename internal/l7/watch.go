@@ -21,18 +21,18 @@ func (s *streams) watch() {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	var b batch
-	var links []*link
+	var conns []watched
 	var calls []waiter
 	for {
 		now := s.shared.clock()
 		s.coarse.Store(int64(now))
-		links = s.all(links[:0])
-		for _, l := range links {
+		conns = s.all(conns[:0])
+		for _, l := range conns {
 			calls = l.check(now, calls[:0], &b)
 		}
 		s.serveAll(&b)
 		b.flush()
-		clear(links)
+		clear(conns)
 		clear(calls[:cap(calls)])
 		select {
 		case <-ticker.C:
@@ -81,22 +81,6 @@ func (l *link) check(now time.Duration, calls []waiter, b *batch) []waiter {
 	return calls
 }
 
-// isStuckLocked tells whether the peer has taken nothing for too long, or too much waits for it.
-func (l *link) isStuckLocked(now time.Duration) bool {
-	if l.pendingLocked() > backlogMost {
-		return true
-	}
-	limit := l.streams.options.Timeouts.Body
-	if !l.stuck {
-		l.seen = progress{}
-		return false
-	}
-	if taken := l.taken.Load(); l.seen.at == 0 || taken != l.seen.bytes {
-		l.seen = progress{taken, now}
-	}
-	return limit > 0 && now-l.seen.at > limit
-}
-
 // isSilentLocked asks a peer that says nothing whether it lives, and tells whether the answer did not come.
 func (l *link) isSilentLocked(now time.Duration, b *batch) bool {
 	heard := time.Duration(l.heard.Load())
@@ -128,7 +112,7 @@ func (l *link) ageLocked(now time.Duration, b *batch) {
 	case unused && !l.settled && t.Head > 0 && now-l.idleAt > t.Head && l.origin == nil,
 		unused && idle > 0 && now-l.idleAt > idle:
 		l.goAwayLocked(h2.NoError, "idle", b)
-		l.farewellLocked(b)
+		l.farewellLocked(gone, b)
 	case l.leaving == announced && now-l.leftAt > goAwayWait:
 		l.nameLastLocked(b)
 	case l.leaving == gone && now-l.leftAt > pingWait:
@@ -137,7 +121,7 @@ func (l *link) ageLocked(now time.Duration, b *batch) {
 }
 
 // check looks at a call's time limits.
-func (x *call) check(l *link, id uint32, b *batch) {
+func (x *call) check(l carrier, id uint32, b *batch) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	// Each call is looked at once, by the client's link; by the endpoint's when there is no other.
@@ -184,7 +168,7 @@ func (x *call) checkRequest(now time.Duration, b *batch) {
 // checkAnswer looks at a call whose answer has begun. One on which nothing is said may last for ever.
 func (x *call) checkAnswer(now time.Duration, b *batch) {
 	switch {
-	case !x.isQuiet(now, x.streams.options.Timeouts.Body):
+	case x.tunnel, !x.isQuiet(now, x.streams.options.Timeouts.Body):
 	case x.near.link == nil:
 		x.misbehaved(b) // the answer was whole, but its stream did not end
 	case x.near.queue.len() > 0:
