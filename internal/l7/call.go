@@ -132,7 +132,7 @@ func (x *call) send(b *batch) {
 		x.far.queue.clear()
 		x.far.queue.push(x.kept)
 	}
-	x.sent, x.interim = 0, 0
+	x.sent = 0
 	x.enlist(x.streams.origin(x.ticket.Addr()), b)
 }
 
