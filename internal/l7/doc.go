@@ -10,7 +10,8 @@
 // Which pool a request asks, and what it is hashed by, is its client's Upstream. Follow swaps all upstreams at once: requests take
 // no lock to find theirs, and keep it to their end.
 //
-// Two halves meet at a seam. The forwarding half knows no protocol engine: upstream, retrier (pick, retry, tickets), hash, request (what
-// rules ask), budget, classify, headers. The engine half carries the bytes: streams (link, call, leg, batch, origin, watch) for HTTP/2 on
-// both sides, net/http for all else of HTTP (web, endpoint, guard with framer and head), and sockets for TCP. ADR-0027 and ADR-0009 say why.
+// Two halves meet at a seam. The forwarding half knows no connections: upstream, retrier (pick, retry, tickets), hash, request (what
+// rules ask), budget, classify. The engine half, streams, carries the bytes: a call is one request between two connections, a link (HTTP/2),
+// inbound and outbound (HTTP/1) are connections, an outlet is what each sends through, origins keep those to endpoints, the watch keeps time.
+// TCP has a wire. ADR-0027 and ADR-0029 say why.
 package l7

@@ -64,7 +64,7 @@ func TestARequestMakesNoGarbage(t *testing.T) {
 		"POST": "POST /a/b?c=d HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: tester\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\nbody",
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, l7.Options{Upstreams: only(poolOf(plain(t)), nil)})
+			p := start(t, l7.Options{Protocol: l7.HTTP, Upstreams: only(poolOf(plain(t)), nil)})
 			ask := plainAsker(t, p.Addr(), raw)
 			for range 20 {
 				ask()
@@ -84,7 +84,7 @@ func TestARequestMakesNoGarbage(t *testing.T) {
 // TestWhatAConnectionTakes: two file descriptors while a request is under way, one and little memory while there is none.
 func TestWhatAConnectionTakes(t *testing.T) {
 	arrived, answer := make(chan struct{}), make(chan struct{})
-	p := start(t, l7.Options{Upstreams: only(poolOf(serveTCP(t, func(conn *net.TCPConn) {
+	p := start(t, l7.Options{Protocol: l7.HTTP, Upstreams: only(poolOf(serveTCP(t, func(conn *net.TCPConn) {
 		hear(conn)
 		arrived <- struct{}{}
 		<-answer
@@ -120,7 +120,7 @@ func TestAnIdleConnectionTakesLittleMemory(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector takes memory of its own")
 	}
-	p := start(t, l7.Options{Upstreams: only(poolOf(plain(t)), nil), Protocol: l7.HTTP})
+	p := start(t, l7.Options{Protocol: l7.HTTP, Upstreams: only(poolOf(plain(t)), nil)})
 	plainAsker(t, p.Addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n")()
 	used := func() uint64 {
 		var m runtime.MemStats

@@ -30,7 +30,7 @@ func TestNoClientGetsAnotherOnesAnswer(t *testing.T) {
 		"an answer that is not asked for": {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, l7.Options{}, serveTCP(t, func(conn *net.TCPConn) {
+			p := start(t, l7.Options{Protocol: l7.HTTP}, serveTCP(t, func(conn *net.TCPConn) {
 				r := bufio.NewReader(conn)
 				for {
 					asked, err := http.ReadRequest(r)
@@ -68,7 +68,7 @@ func TestNoClientGetsAnotherOnesAnswer(t *testing.T) {
 func TestBytesOnAKeptConnectionEndIt(t *testing.T) {
 	ended := make(chan error, 1)
 	late := make(chan struct{})
-	p := start(t, l7.Options{}, serveTCP(t, func(conn *net.TCPConn) {
+	p := start(t, l7.Options{Protocol: l7.HTTP}, serveTCP(t, func(conn *net.TCPConn) {
 		hear(conn)
 		say(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		<-late
@@ -106,7 +106,7 @@ func TestRequestsSurviveConnectionsThatEndpointsClose(t *testing.T) {
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(method, func(t *testing.T) {
 			var heard, lost atomic.Int64
-			p := start(t, l7.Options{Upstreams: only(poolOf(serveTCP(t, closing(t, 5, &heard))), nil)})
+			p := start(t, l7.Options{Protocol: l7.HTTP, Upstreams: only(poolOf(serveTCP(t, closing(t, 5, &heard))), nil)})
 			const clients, each = 4, 500
 			var asking sync.WaitGroup
 			for range clients {
@@ -139,7 +139,7 @@ func TestRequestsSurviveConnectionsThatEndpointsClose(t *testing.T) {
 }
 
 func TestACutAnswerIsAnErrorForAnHTTP10Client(t *testing.T) {
-	p := start(t, l7.Options{}, serveTCP(t, func(conn *net.TCPConn) {
+	p := start(t, l7.Options{Protocol: l7.HTTP}, serveTCP(t, func(conn *net.TCPConn) {
 		hear(conn)
 		say(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
 	}))
@@ -177,7 +177,7 @@ func TestAnswersThatCanBeReadInTwoWaysAreNone(t *testing.T) {
 		"a control character":         "HTTP/1.1 200 OK\r\nA: b\x00\r\nContent-Length: 0\r\n\r\n",
 		"a protocol nobody asked for": "HTTP/1.1 101 Switching Protocols\r\n\r\n",
 	} {
-		p := start(t, l7.Options{}, serveTCP(t, func(conn *net.TCPConn) {
+		p := start(t, l7.Options{Protocol: l7.HTTP}, serveTCP(t, func(conn *net.TCPConn) {
 			hear(conn)
 			say(conn, answer)
 			_, _ = io.Copy(io.Discard, conn)
@@ -193,7 +193,7 @@ func TestAnswersThatCanBeReadInTwoWaysAreNone(t *testing.T) {
 
 // TestTrailersDoNotFrame: those of an answer that nothing announced, as of a request, pass without the fields that belong to a head.
 func TestTrailersDoNotFrame(t *testing.T) {
-	p := start(t, l7.Options{}, serveTCP(t, func(conn *net.TCPConn) {
+	p := start(t, l7.Options{Protocol: l7.HTTP}, serveTCP(t, func(conn *net.TCPConn) {
 		hear(conn)
 		say(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nConnection: close\r\nContent-Length: 5\r\nTransfer-Encoding: x\r\nHost: i\r\nSum: 7\r\n\r\n")
 	}))
@@ -208,7 +208,7 @@ func TestBytesOfEachOffset(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nSum: 7\r\n\r\n"
 	const ask = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
 	var cut atomic.Int64
-	p := start(t, l7.Options{Upstreams: only(poolOf(serveTCP(t, func(conn *net.TCPConn) {
+	p := start(t, l7.Options{Protocol: l7.HTTP, Upstreams: only(poolOf(serveTCP(t, func(conn *net.TCPConn) {
 		asked, err := http.ReadRequest(bufio.NewReader(conn))
 		if err != nil {
 			return
