@@ -13,13 +13,13 @@ COUNT    ?= 1
 E2EFLAGS ?=
 PKG      ?= ./...
 PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
-LIVE     := /(internal/(agent|demo|l7)|test/e2e|cmd/weir)$$
+LIVE     := /(internal/(agent|demo|l7)|test/(e2e|peers)|cmd/weir)$$
 SINGLE   := /(internal/(core/(balance|hash|health|overflow|plan|policy|reason|route|topology)|sim(/[a-z]+)?|web/charts)|test/scenarios)$$
 MUTATION ?=
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces kube e2e scale proof mutations generate deploy-check check-metrics
+.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces kube e2e scale proof mutations smuggling peers generate deploy-check check-metrics
 
 # bin/weir, static.
 build:
@@ -65,9 +65,9 @@ golden:
 
 # The clients that tests run through the proxy, and the browser that draws charts for them. Installed where that can be done without asking; named where it cannot.
 clients:
-	@command -v curl >/dev/null && command -v wrk >/dev/null && command -v chromium >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk chromium >/dev/null; } || \
-	  { echo "the tests need the programs curl, wrk and chromium: install them with your system's package manager" >&2; exit 1; }
+	@command -v curl >/dev/null && command -v wrk >/dev/null && command -v chromium >/dev/null && command -v haproxy >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk chromium haproxy >/dev/null; } || \
+	  { echo "the tests need the programs curl, wrk, chromium and haproxy: install them with your system's package manager" >&2; exit 1; }
 
 # What tests make namespaces with, in which kube-proxy runs: root, ip, and nft, which kube-proxy calls itself.
 namespaces:
@@ -86,6 +86,11 @@ e2e: namespaces build kube
 # on a machine with nothing else to do. Not part of test. PROOF=a,b chooses scenarios.
 proof: build
 	@bin/weir demo --scenario $(PROOF) --output markdown
+
+# The tables of docs/smuggling.md and docs/bad-responses.md: weir beside HAProxy and Envoy, which is installed into the user's cache. Takes
+# about ten minutes. RECORD=FILE keeps what endpoints and clients received, byte for byte.
+smuggling: clients
+	$(GO) test -count=1 -timeout 40m -run 'Requests|Responses' ./test/peers -table $(if $(RECORD),-record $(abspath $(RECORD)))
 
 # Do tests notice? Breaks one promise at a time and runs the test that has to fail. Not part of CI. MUTATION='drain trial'
 # chooses.
