@@ -26,6 +26,15 @@ import (
 //	closes           the proxy closes the connection after the last answer, and does not read the request that follows
 //	eof              the client ends its side of the connection instead of sending another request
 //
+// In tables of responses the lines that are sent are the endpoint's, want is the status and the body in quotes, or "cut" for a body that does not
+// end, and there are other lines:
+//
+//	request METHOD   the client's request has this method, not GET
+//	version 1.0      the client speaks HTTP/1.0
+//	early TEXT       the endpoint sends this after its answer to another client's request
+//	late TEXT        the endpoint sends this once the client has its answer
+//	hangup           the endpoint closes the connection after what it sent
+//
 // In what is sent \r, \n, \t and \xNN are bytes, and {{TEXT*N}} is TEXT N times. Without want, everything is forwarded.
 type form struct {
 	name, about string
