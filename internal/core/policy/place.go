@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/internal/core/topology"
 )
@@ -52,7 +53,7 @@ func (s *Settings) Place(client, endpoint Spot) Place {
 	if local {
 		return Place{Tier: 1}
 	}
-	tier, allowed := tierOf(l, from, to)
+	tier, allowed := tierOf(l, from, locality{to, endpoint.Cluster})
 	switch {
 	case !allowed:
 		return Place{Excluded: true}
@@ -115,13 +116,13 @@ func placeByWeight(l *Locality, from, to topology.Zone, endpoint *Spot) Place {
 			return Place{Home: true, Affinity: w.Key + "=" + w.Value, AffinityWeight: uint32(w.Weight)}
 		}
 	}
-	tier, allowed := tierOf(l, from, to)
+	tier, allowed := tierOf(l, from, locality{to, endpoint.Cluster})
 	return Place{Tier: tier, Excluded: !allowed}
 }
 
-// tierOf gives the number of the first rule for clients of zone from that matches zone to, counting only rules for such
+// tierOf gives the number of the first rule for clients of zone from that matches to, counting only rules for such
 // clients; false if none does, or if a None comes first. Without rules every endpoint is in the first tier.
-func tierOf(l *Locality, from, to topology.Zone) (int, bool) {
+func tierOf(l *Locality, from topology.Zone, to locality) (int, bool) {
 	if len(l.Failover) == 0 {
 		return 1, true
 	}
@@ -149,15 +150,35 @@ func isFor(f *Failover, from topology.Zone) bool {
 // fromZones lists the zones of the clients that a rule is for; empty: any.
 func fromZones(f *Failover) []string { return block(f.From).Zones }
 
-// allows tells whether a rule allows a zone. One that is not known is in no list.
-func allows(f *FailoverTo, to topology.Zone) bool {
+// locality is where an endpoint is: a zone, empty if it is not known, of a cluster, empty for this one.
+type locality struct {
+	zone    topology.Zone
+	cluster string
+}
+
+// isNamed tells whether a name is that of a locality: ZONE, a zone of this cluster; ZONE@CLUSTER, one of another; or @CLUSTER, all
+// of that cluster.
+func (l locality) isNamed(name string) bool {
+	zone, cluster, _ := strings.Cut(name, clusterMark)
+	if zone == "" {
+		return cluster != "" && cluster == l.cluster
+	}
+	return zone == string(l.zone) && cluster == l.cluster
+}
+
+// clusterMark stands before the name of a cluster in a list of zones.
+const clusterMark = "@"
+
+// allows tells whether a rule allows a locality. A zone that is not known is in no list. What is not to be used in this cluster is
+// not to be used in another one under the same name, either.
+func allows(f *FailoverTo, to locality) bool {
 	switch f.Type {
 	case FailoverAny:
 		return true
 	case FailoverOnly:
-		return to != "" && slices.Contains(f.Zones, string(to))
+		return slices.ContainsFunc(f.Zones, to.isNamed)
 	case FailoverAnyExcept:
-		return !slices.Contains(f.Zones, string(to))
+		return !slices.ContainsFunc(f.Zones, to.isNamed) && !slices.Contains(f.Zones, string(to.zone))
 	case FailoverNone:
 		return false
 	default:

@@ -336,6 +336,30 @@ func TestAnotherClustersZoneIsNotTheClients(t *testing.T) {
 	}
 }
 
+func TestFailoverNamesZonesOfOtherClusters(t *testing.T) {
+	only := func(zones ...string) policy.FailoverTo {
+		return policy.FailoverTo{Type: policy.FailoverOnly, Zones: zones}
+	}
+	s := settingsOf(policy.Locality{Failover: []policy.Failover{{To: only("b", "b@west")}, {To: only("@east")}}})
+	for _, c := range []struct {
+		zone          topology.Zone
+		cluster, want string
+	}{
+		{"b", "", "tier 1"}, {"b", "west", "tier 1"}, {"a", "west", "excluded"}, {"", "west", "excluded"},
+		{"b", "east", "tier 2"}, {"", "east", "tier 2"}, {"b", "north", "excluded"}, {"c", "", "excluded"},
+	} {
+		if got := word(s.Place(in("a"), policy.Spot{Zone: c.zone, Cluster: c.cluster})); got != c.want {
+			t.Errorf("zone %q of cluster %q: %s, want %s", c.zone, c.cluster, got, c.want)
+		}
+	}
+	s = settingsOf(policy.Locality{Failover: []policy.Failover{{To: policy.FailoverTo{Type: policy.FailoverAnyExcept, Zones: []string{"b", "@east"}}}}})
+	for _, c := range []policy.Spot{{Zone: "b"}, {Zone: "b", Cluster: "west"}, {Zone: "a", Cluster: "east"}} {
+		if got := word(s.Place(in("a"), c)); got != "excluded" {
+			t.Errorf("%+v: %s, want excluded", c, got)
+		}
+	}
+}
+
 func TestPlaceIsOneOfThree(t *testing.T) {
 	for seed := range uint64(1000) {
 		g := newGenerator(seed)

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -84,7 +85,11 @@ func (r *Rule) zones() []namedZone {
 	}
 	for i := range l.Failover {
 		list(pathAt(pathFailover, i)+".from.zones", fromZones(&l.Failover[i]))
-		list(pathAt(pathFailover, i)+".to.zones", l.Failover[i].To.Zones)
+		for j, name := range l.Failover[i].To.Zones {
+			if !strings.Contains(name, clusterMark) { // what other clusters have comes and goes
+				found = append(found, namedZone{pathAt(pathAt(pathFailover, i)+".to.zones", j), topology.Zone(name)})
+			}
+		}
 	}
 	for i, c := range l.Costs {
 		path := pathAt(pathCosts, i)

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"cmp"
 	"math"
 	"strconv"
+	"strings"
 )
 
 func (v *validator) locality(l *Locality) {
@@ -113,7 +115,7 @@ func (v *validator) failover(rules []Failover) {
 			v.refuse(path+".from.zones", "must not be empty where there is a from")
 		}
 		v.zones(path+".from.zones", fromZones(f))
-		v.zones(path+".to.zones", f.To.Zones)
+		v.targetZones(path+".to.zones", f.To.Zones)
 		switch f.To.Type {
 		case FailoverAny, FailoverNone:
 			if len(f.To.Zones) > 0 {
@@ -142,6 +144,24 @@ func (v *validator) zones(path string, zones []string) {
 			v.refuse(at, "%s is no zone's name", strconv.Quote(zones[i]))
 		}
 	}
+}
+
+// targetZones checks zones that may name their cluster: ZONE, ZONE@CLUSTER or @CLUSTER.
+func (v *validator) targetZones(path string, zones []string) {
+	plain := make([]string, len(zones))
+	for i, name := range zones {
+		zone, cluster, isAway := strings.Cut(name, clusterMark)
+		switch {
+		case !isAway || v.dialect.IsMesh():
+			plain[i] = name
+		case cluster == "" || !isLabelValue(cluster) || len(cluster) > MaxNameLength:
+			v.refuse(pathAt(path, i), "%s names no cluster: want ZONE, ZONE@CLUSTER or @CLUSTER", strconv.Quote(name))
+			fallthrough
+		default:
+			plain[i] = cmp.Or(zone, cluster, name)
+		}
+	}
+	v.zones(path, plain)
 }
 
 func (v *validator) overflow(o *Overflow) {
