@@ -53,25 +53,25 @@ const defaultAdmin = "127.0.0.1:9902"
 
 // agentFlags are the command's flags as typed.
 type agentFlags struct {
-	source    sourceFlags
-	cluster   clusterFlags
-	config    agent.Config
-	nodes     string
-	pods      string
-	policies  bool
-	serves    string
+	source   sourceFlags
+	cluster  clusterFlags
+	config   agent.Config
+	nodes    string
+	pods     string
+	policies bool
+	serves   string
 
 	clusterSecrets string // namespace
-	zone      string
-	hints     string
-	mappings  []string
-	filters   []string
-	retryOn   string
-	admin     string
-	profiling bool
-	log       logFlags
-	dryRun    bool
-	output    string
+	zone           string
+	hints          string
+	mappings       []string
+	filters        []string
+	retryOn        string
+	admin          string
+	profiling      bool
+	log            logFlags
+	dryRun         bool
+	output         string
 }
 
 // agentCommand makes weir agent.
@@ -195,7 +195,7 @@ func (f *agentFlags) run(c *cobra.Command) error {
 		return err
 	}
 	c.SilenceUsage = true
-	result, err := manifest.Read(source, read)
+	result, err := manifest.Read(c.Context(), source, read)
 	if err != nil {
 		return err
 	}

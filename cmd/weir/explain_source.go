@@ -42,7 +42,7 @@ func (f *explainFlags) inputs(c *cobra.Command, args []string) (*inputs, error) 
 			return nil, err
 		}
 		c.SilenceUsage = true
-		result, err := manifest.Read(source, read)
+		result, err := manifest.Read(c.Context(), source, read)
 		if err != nil {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ func (f *policyCheckFlags) run(c *cobra.Command, args []string) error {
 	if f.strict {
 		o.Mesh.Strictness = mesh.Strict
 	}
-	result, err := manifest.Inspect(source, o)
+	result, err := manifest.Inspect(c.Context(), source, o)
 	report, err := newPolicyReport(&result, err)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func (f *policyConvertFlags) run(c *cobra.Command, args []string) error {
 	c.SilenceUsage = true
 	var o manifest.Options
 	o.Mesh.Namespace = f.namespace
-	result, err := manifest.Read(source, o)
+	result, err := manifest.Read(c.Context(), source, o)
 	if err != nil {
 		return err
 	}

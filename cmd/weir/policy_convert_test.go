@@ -39,7 +39,7 @@ func TestPolicyConvert(t *testing.T) {
 // rulesOf reads policies and gives their rules without their origins, in the order of their targets.
 func rulesOf(t *testing.T, o mesh.Options, source manifest.Source) []policy.Rule {
 	t.Helper()
-	r, err := manifest.Read(source, manifest.Options{Mesh: o})
+	r, err := manifest.Read(t.Context(), source, manifest.Options{Mesh: o})
 	if err != nil || len(r.Refused) > 0 {
 		t.Fatalf("%v, refused: %v", err, r.Problems)
 	}

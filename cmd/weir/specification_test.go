@@ -125,7 +125,7 @@ func TestWhatIsConvertedOfTheSpecificationMeansTheSame(t *testing.T) {
 func specificationSet(t *testing.T, policies string, o mesh.Options) *policy.Set {
 	t.Helper()
 	source := manifest.Source{Paths: []string{manifest.Stdin}, Stdin: strings.NewReader(specificationWorld + "---\n" + policies)}
-	r, err := manifest.Read(source, manifest.Options{Mesh: o})
+	r, err := manifest.Read(t.Context(), source, manifest.Options{Mesh: o})
 	if err != nil || len(r.Refused) > 0 || len(r.Policies.Rules) == 0 {
 		t.Fatalf("%v, refused: %v\n%s", err, r.Problems, policies)
 	}

@@ -28,7 +28,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		source := manifest.Source{Paths: []string{manifest.Stdin}, Stdin: strings.NewReader(text.String())}
-		if _, err := manifest.Read(source, manifest.Options{}); err != nil {
+		if _, err := manifest.Read(b.Context(), source, manifest.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

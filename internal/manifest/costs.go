@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -25,7 +26,7 @@ func ReadCosts(path string) (topology.Costs, error) {
 	if err != nil {
 		return topology.Costs{}, fmt.Errorf("read costs: %w", err)
 	}
-	documents, err := parse(f)
+	documents, err := parse(context.Background(), f)
 	if err != nil {
 		return topology.Costs{}, err
 	}

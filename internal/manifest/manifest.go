@@ -8,7 +8,9 @@
 package manifest
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -77,9 +79,9 @@ type Result struct {
 //
 // Errors: every file that cannot be read, does not parse or has a field of the wrong type, joined; each broken place is
 // a *reason.Finding. There is no Result then. Of an object that occurs twice the first counts, and a Problem names both
-// places.
-func Read(s Source, o Options) (Result, error) {
-	r, err := Inspect(s, o)
+// places. When ctx is done before all is read, its error alone.
+func Read(ctx context.Context, s Source, o Options) (Result, error) {
+	r, err := Inspect(ctx, s, o)
 	if err != nil {
 		return Result{}, err
 	}
@@ -87,25 +89,31 @@ func Read(s Source, o Options) (Result, error) {
 }
 
 // Inspect reads as Read does, but gives beside the errors what could be read, for a caller that reports all mistakes.
-func Inspect(s Source, o Options) (Result, error) {
+func Inspect(ctx context.Context, s Source, o Options) (Result, error) {
 	files, err := load(s, o.maxBytes())
 	if err != nil {
 		return Result{}, err
 	}
-	return build(files, o)
+	return build(ctx, files, o)
 }
 
 // build makes the Result of files that were loaded: of those that are not broken, if there is an error.
-func build(files []file, o Options) (Result, error) {
+func build(ctx context.Context, files []file, o Options) (Result, error) {
 	r := newReader(o.Mesh)
 	var broken []error
 	for _, f := range files {
-		documents, err := parse(f)
+		documents, err := parse(ctx, f)
+		if ctx.Err() != nil {
+			return Result{}, fmt.Errorf("read manifests: %w", ctx.Err())
+		}
 		if err != nil {
 			broken = append(broken, err)
 			continue
 		}
 		for _, d := range documents {
+			if ctx.Err() != nil {
+				return Result{}, fmt.Errorf("read manifests: %w", ctx.Err())
+			}
 			if err := r.document(d); err != nil {
 				broken = append(broken, err)
 			}

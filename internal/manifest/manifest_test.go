@@ -36,7 +36,7 @@ func render(r manifest.Result) string {
 }
 
 func TestClusterIsReadAsKubectlPrintsIt(t *testing.T) {
-	got, err := manifest.Read(manifest.Source{Paths: []string{"testdata/cluster"}},
+	got, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"testdata/cluster"}},
 		manifest.Options{Convert: convert.Options{ManageAll: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestClusterIsReadAsKubectlPrintsIt(t *testing.T) {
 // The file is what kubectl get nodes,services,endpointslices,pods -A -o yaml --show-managed-fields prints of a small
 // Kubernetes 1.36.3 cluster: three zones, both address families, each way to ask for a distribution, built-in hints.
 func TestARealClusterIsReadWithItsManagedFields(t *testing.T) {
-	got, err := manifest.Read(manifest.Source{Paths: []string{"testdata/kubectl-managed-fields.yaml"}},
+	got, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"testdata/kubectl-managed-fields.yaml"}},
 		manifest.Options{Convert: convert.Options{ManageAll: true, Default: topology.ModeBalanced}})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestBrokenFilesSayWhereTheyAreBroken(t *testing.T) {
 	}
 	var b strings.Builder
 	for _, path := range paths {
-		_, err := manifest.Read(manifest.Source{Paths: []string{path}}, manifest.Options{})
+		_, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{path}}, manifest.Options{})
 		if err == nil {
 			t.Errorf("%s was accepted", path)
 			continue
@@ -76,7 +76,7 @@ func TestBrokenFilesSayWhereTheyAreBroken(t *testing.T) {
 }
 
 func TestAllBrokenFilesAreNamedAtOnce(t *testing.T) {
-	_, err := manifest.Read(manifest.Source{Paths: []string{"testdata/broken"}}, manifest.Options{})
+	_, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"testdata/broken"}}, manifest.Options{})
 	if err == nil {
 		t.Fatal("broken files were accepted")
 	}
@@ -116,7 +116,7 @@ func TestFolderIsReadAsKubectlReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for recursive, want := range map[bool]string{false: "a b d", true: "a b c d"} {
-		got, err := manifest.Read(manifest.Source{Paths: []string{dir}, Recursive: recursive}, manifest.Options{})
+		got, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{dir}, Recursive: recursive}, manifest.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestFolderIsReadAsKubectlReadsIt(t *testing.T) {
 
 func TestStandardInputIsReadBesideFiles(t *testing.T) {
 	dir := write(t, map[string]string{"a.yaml": service("a", "80")})
-	got, err := manifest.Read(manifest.Source{
+	got, err := manifest.Read(t.Context(), manifest.Source{
 		Paths: []string{manifest.Stdin, dir}, Stdin: strings.NewReader(service("a", "81")),
 	}, manifest.Options{})
 	if err != nil {
@@ -166,7 +166,7 @@ spec:
     port: 70000
     colour: red
 `
-	got, err := manifest.Read(manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(text)}, manifest.Options{})
+	got, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(text)}, manifest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ items:
   metadata: {<<: *meta, name: cart}
   spec: {clusterIP: 10.96.0.2, <<: [*spec, {internalTrafficPolicy: Local}]}
 `
-	got, err := manifest.Read(manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(text)}, manifest.Options{})
+	got, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(text)}, manifest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := manifest.Read(c.source, c.options)
+			_, err := manifest.Read(t.Context(), c.source, c.options)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("want an error with %q, got %v", c.want, err)
 			}
@@ -279,7 +279,7 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := manifest.Read(manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(string(data))},
+		got, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(string(data))},
 			manifest.Options{Convert: convert.Options{ManageAll: true}})
 		if err != nil && got.Snapshot.String() != "" {
 			t.Errorf("an error and a snapshot: %v", err)

@@ -20,7 +20,7 @@ import (
 // read reads a text as standard input.
 func read(t *testing.T, text string) manifest.Result {
 	t.Helper()
-	r, err := manifest.Read(manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(text)}, manifest.Options{})
+	r, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(text)}, manifest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestPoliciesNameTheLinesOfTheirMistakes(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			r, err := manifest.Read(manifest.Source{Paths: []string{path}}, manifest.Options{})
+			r, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{path}}, manifest.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestStrictnessIsTheReaders(t *testing.T) {
 	const text = "type: MeshLoadBalancing\nname: a\n" +
 		"to: [{targetRef: {kind: Mesh}, default: {loadBalancer: {type: Maglev, maglev: {tableSize: 100}}}}]\n"
 	for strictness, want := range map[mesh.Strictness]int{mesh.Compatible: 0, mesh.Strict: 1} {
-		r, err := manifest.Read(manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(text)},
+		r, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(text)},
 			manifest.Options{Mesh: mesh.Options{Strictness: strictness}})
 		if err != nil || len(r.Refused) != want || len(r.Problems) != 1 {
 			t.Errorf("strictness %d: want %d refused, got %v and\n%s", strictness, want, err, renderPolicies(r))
@@ -237,7 +237,7 @@ func TestMeshDocumentsAreReadWithinBounds(t *testing.T) {
 		"nesting":           {deep, "nested deeper than 100"},
 		"a key there twice": {"type: MeshLoadBalancing\nname: a\nname: b\n", `stdin:3: key "name" is there already: remove one`},
 	} {
-		_, err := manifest.Read(manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(c.text)}, manifest.Options{})
+		_, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(c.text)}, manifest.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: want an error with %q, got %v", name, c.want, err)
 		}
@@ -259,18 +259,18 @@ func TestInspectGivesWhatCouldBeReadBesideTheErrors(t *testing.T) {
 	dir := write(t, map[string]string{
 		"a.yaml": "type: MeshLoadBalancing\nname: a\nto: [{" + everybody + "}]\n", "b.yaml": "a: [",
 	})
-	r, err := manifest.Inspect(manifest.Source{Paths: []string{dir}}, manifest.Options{})
+	r, err := manifest.Inspect(t.Context(), manifest.Source{Paths: []string{dir}}, manifest.Options{})
 	if err == nil || !strings.Contains(err.Error(), "b.yaml") || len(r.Policies.Rules) != 1 {
 		t.Errorf("want an error and a rule, got %v and %s", err, renderPolicies(r))
 	}
-	r, err = manifest.Read(manifest.Source{Paths: []string{dir}}, manifest.Options{})
+	r, err = manifest.Read(t.Context(), manifest.Source{Paths: []string{dir}}, manifest.Options{})
 	if err == nil || r.Policies != nil {
 		t.Errorf("want an error and nothing else of Read, got %v and %v", err, r.Policies)
 	}
 }
 
 func TestTheExamplesOfTheProjectAreRead(t *testing.T) {
-	r, err := manifest.Read(manifest.Source{Paths: []string{"../../deploy/examples/policies"}}, manifest.Options{})
+	r, err := manifest.Read(t.Context(), manifest.Source{Paths: []string{"../../deploy/examples/policies"}}, manifest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func FuzzPolicies(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := manifest.Inspect(manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(string(data))}, manifest.Options{})
+		r, err := manifest.Inspect(t.Context(), manifest.Source{Paths: []string{"-"}, Stdin: strings.NewReader(string(data))}, manifest.Options{})
 		if err != nil {
 			return
 		}

@@ -79,7 +79,7 @@ type fileState struct {
 
 func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <-chan error) {
 	w.seen = w.stat()
-	w.reload()
+	w.reload(ctx)
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	rest := time.NewTimer(quietPeriod)
@@ -101,7 +101,7 @@ func (w *watcher) run(ctx context.Context, changes <-chan fsnotify.Event, lost <
 			if !since.IsZero() {
 				since = time.Time{}
 				w.seen = w.stat()
-				w.reload()
+				w.reload(ctx)
 			}
 			continue
 		}
@@ -156,7 +156,7 @@ func sameFile(a, b fileState) bool {
 }
 
 // reload reads the files and tells what came of it, unless that was told already.
-func (w *watcher) reload() {
+func (w *watcher) reload(ctx context.Context) {
 	files, err := w.load()
 	if err != nil {
 		w.read = false
@@ -168,7 +168,10 @@ func (w *watcher) reload() {
 		return
 	}
 	w.digest, w.read = digest, true
-	result, err := build(files, w.options)
+	result, err := build(ctx, files, w.options)
+	if ctx.Err() != nil {
+		return
+	}
 	if err != nil {
 		w.report(err)
 		return

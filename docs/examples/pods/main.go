@@ -34,7 +34,7 @@ func main() {
 
 // run serves the pods of the manifests until ctx ends.
 func run(ctx context.Context, files []string) error {
-	objects, err := manifest.Read(manifest.Source{Paths: files}, manifest.Options{})
+	objects, err := manifest.Read(ctx, manifest.Source{Paths: files}, manifest.Options{})
 	if err != nil {
 		return err
 	}
