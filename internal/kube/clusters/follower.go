@@ -248,6 +248,9 @@ func (f *Follower) publish() {
 	var all []feed.Cluster
 	for _, name := range slices.Sorted(maps.Keys(f.clusters)) {
 		r := f.clusters[name]
+		if !r.isTold {
+			continue
+		}
 		stale, endpoints := 0.0, 0
 		if r.Stale {
 			stale = 1

@@ -27,6 +27,7 @@ type remote struct {
 	server string
 	secret *corev1.Secret
 	end    context.CancelFunc
+	isTold bool // it was heard of, be it that its API server does not answer
 }
 
 // newRemote reads the Secret that names a cluster.
@@ -39,7 +40,7 @@ func newRemote(s *corev1.Secret) (*remote, error) {
 	if r.client, err = newClient(config); err != nil {
 		return nil, fmt.Errorf("use the kubeconfig: %w", err)
 	}
-	r.Name, r.Region, r.Stale = s.Labels[api.LabelCluster], s.Annotations[api.LabelRegion], true
+	r.Name, r.Region = s.Labels[api.LabelCluster], s.Annotations[api.LabelRegion]
 	if r.Name == "" {
 		return nil, fmt.Errorf("the label %s is empty: want the name of the cluster", api.LabelCluster)
 	}
@@ -97,7 +98,7 @@ func (r *remote) source(f *Follower) *resource {
 			f.say(subject, err)
 			f.mu.Lock()
 			r.Stale = err != nil && !errors.Is(err, errTooMany)
-			r.Services = services
+			r.Services, r.isTold = services, true
 			f.mu.Unlock()
 			f.publish()
 		},

@@ -90,12 +90,20 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // session lists, then watches until the server is lost.
 func (r *resource) session(ctx context.Context) error {
-	version, err := r.relist(ctx)
-	for err == nil {
-		version, err = r.watch(ctx, version)
+	for {
+		version, err := r.relist(ctx)
+		for err == nil {
+			version, err = r.watch(ctx, version)
+		}
+		if !errors.Is(err, errEnded) || !sleep(ctx, firstRetry) {
+			return err
+		}
 	}
-	return err
 }
+
+// errEnded tells that a watch ended early and told nothing. Client-go gives such a watch for a connection that it cannot make, too:
+// whether the server is there, a list tells.
+var errEnded = errors.New("the watch ended early")
 
 // relist replaces all objects.
 func (r *resource) relist(ctx context.Context) (version string, err error) {
@@ -152,22 +160,25 @@ func (r *resource) watch(ctx context.Context, version string) (string, error) {
 		return "", fmt.Errorf("watch: %w", err)
 	}
 	defer w.Stop()
-	events, pending := w.ResultChan(), 0
+	events, pending, isTold := w.ResultChan(), 0, false
 	due := time.NewTimer(0)
 	defer due.Stop()
 	for {
 		select {
 		case event, isOpen := <-events:
 			if !isOpen {
-				r.report()
-				if time.Since(began) < firstRetry { // a server that ends each watch at once would be asked without a pause
-					return "", errors.New("watch: the server ended it at once")
+				if pending > 0 {
+					r.report()
+				}
+				if ctx.Err() == nil && !isTold && time.Since(began) < watchFor/2 {
+					return "", errEnded
 				}
 				return version, ctx.Err()
 			}
 			if err := r.take(event, &version); err != nil {
 				return "", err
 			}
+			isTold = true
 			if pending++; pending == 1 {
 				due.Reset(delay)
 			}
