@@ -196,6 +196,11 @@ func inputsOf(r *manifest.Result) *inputs {
 			Name: name, Object: object, Slices: bySlice[name], Service: r.Snapshot.Service(name),
 		})
 	}
+	for _, i := range r.Objects.Imports {
+		object := i.AsService()
+		name := nameOf(object)
+		s.Records = append(s.Records, &kubefeed.Record{Name: name, Object: object, Service: r.Snapshot.Service(name)})
+	}
 	s.sort()
 	return s
 }

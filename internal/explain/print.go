@@ -214,7 +214,7 @@ func (p *printer) endpoints(v *Plan) {
 		rows = append(rows, []grid.Cell{
 			grid.Text(e.Address),
 			grid.Text(orDash(e.Pod)),
-			grid.Text(zoneName(e.Zone)),
+			grid.Text(e.place()),
 			grid.Text(orDash(e.Node)),
 			ready,
 			grid.Text(e.hints()),
@@ -222,6 +222,14 @@ func (p *printer) endpoints(v *Plan) {
 		})
 	}
 	p.table(rows)
+}
+
+// place gives the zone, with its cluster if that is another one.
+func (e *Endpoint) place() string {
+	if e.Cluster == "" {
+		return zoneName(e.Zone)
+	}
+	return zoneName(e.Zone) + "@" + e.Cluster
 }
 
 func (e *Endpoint) hints() string { return Hints{e.ForZones, e.ForNodes}.String() }
