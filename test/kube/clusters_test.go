@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,12 +17,9 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/weir-lb/weir/api"
 	"github.com/weir-lb/weir/test/kube"
 )
 
@@ -70,7 +69,7 @@ func startTwoClusters(t *testing.T) *twoClusters {
 	w.here, w.west = kube.Start(t, kube.Options{}), kube.Start(t, kube.Options{FirstPod: westPods})
 	w.here.Nodes(1, "zone-a", "zone-b")
 	w.west.Nodes(1, "zone-a", "zone-c")
-	app := kube.AppOptions{Namespace: "shop", Name: "web", Labels: map[string]string{api.LabelGlobal: "true"}}
+	app := kube.AppOptions{Namespace: "shop", Name: "web"}
 	app.Pods = map[string]int{"zone-a": 1, "zone-b": 1}
 	w.ours = w.here.Deploy(app)
 	app.Pods = map[string]int{"zone-a": 2, "zone-c": 2}
@@ -82,34 +81,60 @@ func startTwoClusters(t *testing.T) *twoClusters {
 	node.Own(netip.MustParseAddr(clusterSetIP))
 	w.nodeClient = newNodeClient(t, node)
 	w.link = node.Link(w.west)
-	w.west.Apply("../../docs/examples/clusters/reader.yaml")
 	kubeconfig := agentKubeconfig(w.here)
-	w.here.Namespace(secretsIn)
-	w.here.Apply(filepath.Join(manifests, "optional", "clusters.yaml"))
-	w.secret()
+	w.follow()
 	w.agent = node.Weir("agent", "agent", "--node=zone-a-0", "--serve=all", "--cluster-secrets="+secretsIn, "--kubeconfig="+kubeconfig)
 	w.here.Until("the agent has the endpoints of both clusters", func() error { return w.hasEndpoints("shop/web", 6) })
 	return w
 }
 
-// secret names the second cluster in the first, with what the reader may do there.
-func (w *twoClusters) secret() {
+// follow runs the commands of docs/clusters.md as written, with a context for each cluster.
+func (w *twoClusters) follow() {
 	w.t.Helper()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["west"] = &clientcmdapi.Cluster{Server: w.west.URL(), CertificateAuthorityData: w.west.CA()}
-	config.AuthInfos["reader"] = &clientcmdapi.AuthInfo{Token: w.west.Token("weir-reader", "weir-reader")}
-	config.Contexts["west"] = &clientcmdapi.Context{Cluster: "west", AuthInfo: "reader"}
-	config.CurrentContext = "west"
-	text, err := clientcmd.Write(*config)
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, err = w.here.Client.CoreV1().Secrets(secretsIn).Create(w.t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "west", Labels: map[string]string{api.LabelCluster: "west"}},
-		Data:       map[string][]byte{api.SecretKubeconfig: text},
-	}, metav1.CreateOptions{})
+	folder := w.t.TempDir()
+	for _, name := range []string{"docs", "deploy"} {
+		if err := os.Symlink(filepath.Join(root, name), filepath.Join(folder, name)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	config := clientcmdapi.NewConfig()
+	for name, c := range map[string]*kube.Cluster{"here": w.here, "west": w.west} {
+		one, err := clientcmd.LoadFromFile(c.AdminKubeconfig())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		context := one.Contexts[one.CurrentContext]
+		config.Clusters[name], config.AuthInfos[name] = one.Clusters[context.Cluster], one.AuthInfos[context.AuthInfo]
+		config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	path := filepath.Join(folder, "config")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		w.t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "clusters.md"))
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	commands := 0
+	for line := range strings.Lines(string(page)) {
+		command, isCommand := strings.CutPrefix(line, "    kubectl ")
+		if !isCommand {
+			continue
+		}
+		commands++
+		run := exec.CommandContext(w.t.Context(), "bash", "-c", "kubectl "+command)
+		run.Dir = folder
+		run.Env = append(os.Environ(), "KUBECONFIG="+path, "PATH="+os.Getenv("KUBE_BIN")+":"+os.Getenv("PATH"))
+		if out, err := run.CombinedOutput(); err != nil {
+			w.t.Fatalf("kubectl %s: %v\n%s", command, err, out)
+		}
+	}
+	if commands == 0 {
+		w.t.Fatal("docs/clusters.md has no commands")
 	}
 }
 

@@ -110,6 +110,10 @@ func (x *index) addRule(i int, t Target) {
 	case TargetService, TargetServiceImport:
 		name := topology.ServiceName{Namespace: t.Namespace, Name: t.Name}
 		x.byService[name] = append(x.byService[name], i)
+		if t.Kind == TargetServiceImport { // also where the import is a service of its own
+			name = topology.ImportedName(name)
+			x.byService[name] = append(x.byService[name], i)
+		}
 	case TargetHTTPRoute, TargetGRPCRoute:
 		name := routeName{t.Kind, t.Namespace, t.Name}
 		x.byRoute[name] = append(x.byRoute[name], i)

@@ -97,13 +97,19 @@ func (c *Compiler) checkTarget(r *policy.Rule) []Problem {
 			return p.Name == t.Section || number(p.Port) == t.Section
 		})
 	}
-	if t.Namespace != "" {
-		if svc := c.in.Snapshot.Service(topology.ServiceName{Namespace: t.Namespace, Name: t.Name}); svc != nil {
-			look(svc)
+	names := []topology.ServiceName{{Namespace: t.Namespace, Name: t.Name}}
+	if t.Kind == policy.TargetServiceImport {
+		names = append(names, topology.ImportedName(names[0]))
+	}
+	for _, name := range names {
+		if t.Namespace != "" {
+			if svc := c.in.Snapshot.Service(name); svc != nil {
+				look(svc)
+			}
+			continue
 		}
-	} else {
 		for _, svc := range c.in.Snapshot.Services {
-			if svc.Name == t.Name {
+			if svc.Name == name.Name {
 				look(svc)
 			}
 		}

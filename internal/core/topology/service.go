@@ -2,6 +2,7 @@ package topology
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -38,6 +39,23 @@ type ServiceName struct{ Namespace, Name string }
 
 // String gives namespace/name.
 func (n ServiceName) String() string { return n.Namespace + "/" + n.Name }
+
+// importedSuffix is what the name of an imported service ends with, so that it is not that of the cluster's own Service of the
+// same name, which stays a service of its own. No Service has a dot in its name; in DNS the import is
+// NAME.NAMESPACE.svc.clusterset.local.
+const importedSuffix = ".clusterset"
+
+// ImportedName gives the name that the ServiceImport of a name has as a service.
+func ImportedName(of ServiceName) ServiceName {
+	of.Name += importedSuffix
+	return of
+}
+
+// ImportedFrom is the inverse of ImportedName; false if the name is not that of an import.
+func ImportedFrom(name ServiceName) (ServiceName, bool) {
+	of, ok := strings.CutSuffix(name.Name, importedSuffix)
+	return ServiceName{Namespace: name.Namespace, Name: of}, ok
+}
 
 // ProxyWeir is weir's own name in Service.Proxy.
 const ProxyWeir = "weir"

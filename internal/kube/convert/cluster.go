@@ -19,7 +19,7 @@ type Objects struct {
 }
 
 // Cluster converts a whole cluster, in the order of the input. A Service has the endpoints of its EndpointSlices; one
-// that has a selector and no slice at all has those of its pods. A ServiceImport is a service named by ImportedName, with the
+// that has a selector and no slice at all has those of its pods. A ServiceImport is a service named by topology.ImportedName, with the
 // endpoints of all clusters; a global Service has those of other clusters beside its own.
 func Cluster(objects Objects, o Options) ([]topology.Node, []*topology.Service, []reason.Finding) {
 	var found []reason.Finding

@@ -3,7 +3,6 @@ package convert
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -48,23 +47,12 @@ type ServiceImportPort struct {
 	Port        int32           `json:"port"`
 }
 
-// importedSuffix is what the name of an imported service ends with, so that it is not that of the cluster's own Service of the
-// same name, which stays a service of its own. No Service has a dot in its name; in DNS the import is
-// NAME.NAMESPACE.svc.clusterset.local.
-const importedSuffix = ".clusterset"
-
-// ImportedName gives the name that weir has for the ServiceImport of a namespace and name.
-func ImportedName(of topology.ServiceName) topology.ServiceName {
-	of.Name += importedSuffix
-	return of
-}
-
 // AsService gives the Service that a ServiceImport stands for: its ports, its cluster-set IPs and its settings, under
-// ImportedName.
+// topology.ImportedName.
 func (i *ServiceImport) AsService() *corev1.Service {
 	s := &corev1.Service{ObjectMeta: *i.ObjectMeta.DeepCopy()}
 	s.Kind = KindServiceImport
-	s.Name += importedSuffix
+	s.Name = topology.ImportedName(topology.ServiceName{Name: s.Name}).Name
 	spec := &s.Spec
 	spec.Type, spec.ClusterIPs, spec.IPFamilies = corev1.ServiceTypeClusterIP, i.Spec.IPs, i.Spec.IPFamilies
 	if i.Spec.Type == headless {
@@ -84,7 +72,7 @@ const headless = "Headless"
 // IsGlobal tells whether a Service is to be joined with those of its name in other clusters.
 func IsGlobal(s *corev1.Service) bool { return s != nil && s.Labels[api.LabelGlobal] == "true" }
 
-// ImportOf names the ServiceImport that a slice belongs to, by the name of the import and not by ImportedName; false if it belongs to
+// ImportOf names the ServiceImport that a slice belongs to, by its own name and not by topology.ImportedName; false if it belongs to
 // none.
 func ImportOf(s *discoveryv1.EndpointSlice) (topology.ServiceName, bool) {
 	name := s.Labels[api.LabelImportedName]
@@ -156,11 +144,6 @@ const unnamedCluster = "unnamed"
 
 // importRef names a ServiceImport by the Service that AsService made of it.
 func importRef(s *corev1.Service) reason.Object {
-	return reason.Object{Kind: KindServiceImport, Namespace: namespace(s.Namespace), Name: strings.TrimSuffix(s.Name, importedSuffix)}
-}
-
-// ImportedFrom is the inverse of ImportedName; false if the name is not that of an import.
-func ImportedFrom(name topology.ServiceName) (topology.ServiceName, bool) {
-	of, ok := strings.CutSuffix(name.Name, importedSuffix)
-	return topology.ServiceName{Namespace: name.Namespace, Name: of}, ok
+	of, _ := topology.ImportedFrom(topology.ServiceName{Namespace: namespace(s.Namespace), Name: s.Name})
+	return reason.Object{Kind: KindServiceImport, Namespace: of.Namespace, Name: of.Name}
 }

@@ -96,7 +96,7 @@ func part(clusters []Cluster, cluster string, name topology.ServiceName) *Cluste
 // touchImportLocked says that an import may be another one.
 func (s *store) touchImportLocked(of topology.ServiceName) {
 	if s.hasClusters {
-		s.touchLocked(convert.ImportedName(of))
+		s.touchLocked(topology.ImportedName(of))
 	}
 }
 
@@ -106,7 +106,7 @@ func (s *store) objectsLocked(name topology.ServiceName) objects {
 	if !s.hasClusters {
 		return o
 	}
-	if of, ok := convert.ImportedFrom(name); ok {
+	if of, ok := topology.ImportedFrom(name); ok {
 		o.service = s.imports[name]
 		o.others.Import = true
 		if o.service != nil {

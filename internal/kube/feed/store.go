@@ -32,7 +32,7 @@ type store struct {
 
 	// Of other clusters; empty unless Options.Clusters.
 	hasClusters   bool
-	imports       map[topology.ServiceName]*corev1.Service                       // by convert.ImportedName
+	imports       map[topology.ServiceName]*corev1.Service                       // by topology.ImportedName
 	imported      map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice // slices by the name of their import
 	clusters      []Cluster
 	dirtyClusters bool
