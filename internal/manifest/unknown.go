@@ -28,8 +28,9 @@ func (r *reader) unknownNames(s *topology.Snapshot, set *policy.Set) {
 	}
 	for i := range set.Rules {
 		rule := &set.Rules[i]
-		if k := rule.Target.Kind; k == policy.TargetService || k == policy.TargetServiceImport {
-			name := topology.ServiceName{Namespace: rule.Target.Namespace, Name: rule.Target.Name}
+		k, name := rule.Target.Kind, topology.ServiceName{Namespace: rule.Target.Namespace, Name: rule.Target.Name}
+		isImport := k == policy.TargetServiceImport && s.Service(topology.ImportedName(name)) != nil
+		if !isImport && (k == policy.TargetService || k == policy.TargetServiceImport) {
 			n.service(s, rule, fmt.Sprintf("targetRefs[%d]", rule.Origin.Entry), name)
 		}
 		if name := rule.Clients.Service; name != nil {
