@@ -186,6 +186,23 @@ func TestAnEndpointOfAnotherClusterIsNeverLocal(t *testing.T) {
 	}
 }
 
+func TestUnhintedEndpointsOfOtherClustersDoNotAnnulHints(t *testing.T) {
+	for text, want := range map[string]string{
+		"a b .w":   "1",   // as without it
+		"a . .w":   "12",  // a missing hint of this cluster annuls them
+		". . .w":   "123",
+		"a! b! .w": "3", // nothing of this cluster is ready
+		"a b aw":   "13",
+	} {
+		endpoints := endpointList(t, strings.ReplaceAll(text, "w", ""))
+		endpoints[2].Cluster = "west"
+		got := plan.Choose(servingFor(t, ""), endpoints, topology.Port{Name: "http", Protocol: topology.TCP}, clientAt("a"))
+		if numbers(got.Cluster) != want {
+			t.Errorf("%s: %s, want %s", text, numbers(got.Cluster), want)
+		}
+	}
+}
+
 // A twin of the decision table, written row after row as sentences.
 func TestChooseAgreesWithItsDumbTwin(t *testing.T) {
 	port := topology.Port{Name: "http", Protocol: topology.TCP}

@@ -220,6 +220,49 @@ func TestCostsGoByRegionsAndClusters(t *testing.T) {
 	}
 }
 
+// The order is that of cost: own zone, own cluster, the cheapest other cluster.
+func TestHomeIsTheCheapestPlaceThatIsLeft(t *testing.T) {
+	const nodes = "nodes eu/a:4 eu/b:4; service web ip=10.9.0.1; endpoints "
+	for endpoints, want := range map[string]string{
+		"a:1 b:1 a:1{cluster=west} a:1{cluster=east}":               "a home, b tier 0 $1, a tier 0 $2, a tier 0 $6",
+		"b:1 c:1 a:1{cluster=west} a:1{cluster=east}":               "b home $1, c home $1, a tier 0 $2, a tier 0 $6",
+		"a:1{cluster=west} b:1{cluster=west} a:1{cluster=east}":     "a home $2, b home $3, a tier 0 $6",
+		"a:1>a b:1>b a:1{cluster=west}":                             "a home, b tier 0 $1, a tier 0 $2",
+		"a:1! b:1>b a:1{cluster=west} b:1{cluster=west}":            "b home $1, a tier 0 $2, b tier 0 $3",
+		"-:1{cluster=west} a:1{cluster=east} -:1{cluster=unmarked}": " home $3,  home $3, a tier 0 $6",
+	} {
+		s, svc := parse(t, nodes+endpoints)
+		s.Clusters = []topology.Cluster{{Name: "east", Region: "us"}, {Name: "west", Region: "eu"}}
+		q := queryOf(svc)
+		q.Regions = s.Regions()
+		got := route.Select(q)
+		slices.SortStableFunc(got.Endpoints, func(a, b route.Endpoint) int { return cmp.Compare(a.Cost, b.Cost) })
+		if d := diff.Diff(want, words(got.Endpoints)); d != "" {
+			t.Errorf("%s (-want +got)\n%s", endpoints, d)
+		}
+	}
+}
+
+func TestAStaleClusterIsAProblemAndMovesNothing(t *testing.T) {
+	s, _ := parse(t, "nodes a:4; service web ip=10.9.0.1; endpoints a:1 a:1{cluster=west}")
+	c := route.NewCompiler(route.Options{})
+	in := route.Input{Snapshot: &s, Client: policy.Client{Zone: "a"}}
+	before := c.Compile(in)
+	stale := s
+	stale.Clusters = []topology.Cluster{{Name: "west", Stale: true}}
+	in.Snapshot = &stale
+	now := c.Compile(in)
+	if len(before.Problems) > 0 || len(now.Problems) != 1 || now.Problems[0].Reason.Code != reason.ClusterStale {
+		t.Errorf("the problems are %v, then %v", before.Problems, now.Problems)
+	}
+	if !slices.Equal(before.Entries, now.Entries) {
+		t.Error("entries are new although nothing of them changed")
+	}
+	if c.Compile(route.Input{Snapshot: &s, Client: in.Client}).Problems != nil {
+		t.Error("the problem stays")
+	}
+}
+
 func TestWeightsThatAreRefusedAreToldOfWhateverPoliciesExclude(t *testing.T) {
 	_, svc := parse(t, "nodes a:4 b:4 c:4; service web ip=10.9.0.1; endpoints a:1 b:1 b:1! c:1")
 	var pods []policy.Pod
