@@ -188,8 +188,8 @@ func TestAnEndpointOfAnotherClusterIsNeverLocal(t *testing.T) {
 
 func TestUnhintedEndpointsOfOtherClustersDoNotAnnulHints(t *testing.T) {
 	for text, want := range map[string]string{
-		"a b .w":   "1",   // as without it
-		"a . .w":   "12",  // a missing hint of this cluster annuls them
+		"a b .w":   "1",  // as without it
+		"a . .w":   "12", // a missing hint of this cluster annuls them
 		". . .w":   "123",
 		"a! b! .w": "3", // nothing of this cluster is ready
 		"a b aw":   "13",
