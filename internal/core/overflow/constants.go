@@ -1,6 +1,9 @@
 package overflow
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Constants are the numbers of the law, each with its unit and its reason. They are no settings; HomeSlowdown alone has a
 // meaning for users, as Prefer. docs/simulation.md shows what halving and doubling each of them does to seven scenarios: of
@@ -120,6 +123,9 @@ type Constants struct {
 	OutsiderSlowdown float64
 	// HomeComparison: phi: another zone that takes less than this part of home's delay is worth it, hot or not
 	HomeComparison float64
+	// OutsiderFull: slowdown of another zone from which more requests only wait longer there, whatever home's delay is. Where home
+	// fails requests it may be as much more as they have to be tried until one is answered
+	OutsiderFull float64
 	// OutsiderCut: the least that one cut leaves
 	OutsiderCut float64
 	// OutsiderHot: log delay over target above which the rate is remembered as a ceiling
@@ -173,13 +179,16 @@ func DefaultConstants() Constants {
 		EvacuatedAt: 0.2, Probes: 5,
 		DemandMin: 500 * time.Millisecond, DemandMax: 8 * time.Second,
 
-		OutsiderSlowdown: 1.25, HomeComparison: 0.6, OutsiderCut: 0.8, OutsiderHot: 0.1,
+		OutsiderSlowdown: 1.25, HomeComparison: 0.8, OutsiderFull: 1.8, OutsiderCut: 0.8, OutsiderHot: 0.1,
 		FirstShare: 0.15, FirstShareFailed: 0.3, Growth: 2,
 		CeilingDip: 0.2, CeilingTime: 4, CeilingRepeats: 2, Forget: 30 * time.Second,
 		OpenFloor: 0.01, CloseTime: 5 * time.Second,
 		OutsiderLost: 3, // ours
 	}
 }
+
+// crisis is home's slowdown at which its crisis begins.
+func (k *Constants) crisis() float64 { return k.HomeSlowdown * math.Exp(k.CrisisAbove) }
 
 // preferring gives k with the user's preference, where k has the default for it.
 func (k Constants) preferring(p Prefer) Constants {

@@ -52,7 +52,7 @@ type zone struct {
 
 func newWeir(c Config) Strategy {
 	k := c.Constants
-	return &weir{k: k, config: c, crisis: k.HomeSlowdown * math.Exp(k.CrisisAbove), baseline: newBaseline()}
+	return &weir{k: k, config: c, crisis: k.crisis(), baseline: newBaseline()}
 }
 
 // Reset implements Strategy.

@@ -82,7 +82,14 @@ func target(m moment, s *sensor, from excess) float64 {
 	if !from.gone {
 		yielding = min(yielding, max(from.delay/m.k.OutsiderSlowdown, m.k.OutsiderSlowdown*m.baseline))
 	}
-	return max(yielding, m.k.HomeComparison*from.delay)
+	worth, normal := m.k.HomeComparison*from.delay, m.baseline+s.extraRTT(from.rtt)
+	if from.delay > m.k.crisis()*m.baseline && m.baseline > 0 {
+		worth *= max(1, normal/m.baseline)
+	}
+	if !from.gone {
+		worth = min(worth, m.k.OutsiderFull*normal/max(from.delivered, 1/m.k.Cap))
+	}
+	return max(yielding, worth)
 }
 
 // failing is how hot a zone is by its failures alone, each good answer taken to cost as much as the tries that it needs; 0
