@@ -95,6 +95,8 @@ type Constants struct {
 	// CutFactors: of what home really delivers, one after the other while cuts do not help: first just below its
 	// capacity, then away
 	CutFactors [5]float64
+	// Evidence: answers of home, or requests that wait there for longer than a baseline, between two cuts
+	Evidence float64
 	// Falling: slowdown or delay over the one before, or requests sent over those answered well, below which it is falling: a
 	// cut has helped, or none is needed
 	Falling float64
@@ -174,7 +176,7 @@ func DefaultConstants() Constants {
 		LoopGain: 0.2, FeedbackMin: 500 * time.Millisecond,
 		ReturnBelow: 0.1, ReturnAfter: 1.5,
 		RecoverUntil: 0.7, RecoverGrowth: 0.6,
-		CrisisAbove: 0.4, CutFactors: [5]float64{0.8, 0.6, 0.35, 0.1, 0}, Falling: 0.95, KeepStayed: 0.9,
+		CrisisAbove: 0.4, CutFactors: [5]float64{0.8, 0.6, 0.35, 0.1, 0}, Evidence: 4, Falling: 0.95, KeepStayed: 0.9,
 		FloorShare: 0.02, FloorRate: 0.5, FloorShareMax: 0.1,
 		EvacuatedAt: 0.2, Probes: 5,
 		DemandMin: 500 * time.Millisecond, DemandMax: 8 * time.Second,

@@ -38,6 +38,7 @@ type cuts struct {
 	at       time.Duration
 	slowdown float64 // when the last one was made
 	share    float64 // that home really had then
+	heard    float64 // answers since then
 	due, ok  float64 // requests since then: more answered well than sent a delay earlier is a queue that gets shorter
 }
 
@@ -97,6 +98,7 @@ func (h *home) cut(m moment, s *sensor, share, stayed float64) {
 	if (m.now - c.at).Seconds() > s.delay+m.dt { // what was sent before the cut has been answered, or waits in a queue
 		c.due, c.ok = c.due+s.lastDue, c.ok+s.lastOK
 	}
+	c.heard += s.samples
 	switch {
 	case !c.active:
 		*c = cuts{active: true, at: m.now, slowdown: s.slowdown, share: share}
@@ -107,14 +109,14 @@ func (h *home) cut(m moment, s *sensor, share, stayed float64) {
 			h.needed = min(2*h.needed, m.k.Cap*m.k.Probes)
 			h.recovering = false
 		}
-	case m.now-c.at < interval:
+	case m.now-c.at < interval, c.heard+s.waiting < m.k.Evidence:
 	case s.slowdown < m.k.Falling*c.slowdown, s.slowdown < nearCap*m.k.Cap && c.due < m.k.Falling*c.ok:
-		c.at, c.slowdown, c.due, c.ok = m.now, s.slowdown, 0, 0
+		c.at, c.slowdown, c.heard, c.due, c.ok = m.now, s.slowdown, 0, 0, 0
 	default:
 		if stayed == 0 && c.number < len(m.k.CutFactors)-1 {
 			c.number++
 		}
-		c.at, c.slowdown, c.share, c.due, c.ok = m.now, s.slowdown, share, 0, 0
+		c.at, c.slowdown, c.share, c.heard, c.due, c.ok = m.now, s.slowdown, share, 0, 0, 0
 	}
 	h.allowed = min(h.allowed, m.k.CutFactors[c.number]*s.delivered*c.share*m.demand)
 }

@@ -20,6 +20,8 @@ type sensor struct {
 	delivered       float64 // recent fraction of requests that were answered well
 	good            int64   // answers of the last step, if all were good; 0: some were not, or there were none
 	lastDue, lastOK float64 // of the last step: sent one delay earlier, and answered well
+	samples         float64 // answers of the last step
+	waiting         float64 // requests that wait for longer than a baseline
 	heard           bool    // whether there was any sample in the last step
 }
 
@@ -64,6 +66,7 @@ func (s *sensor) step(k *Constants, r *reading, in *GroupCounters) {
 	s.delay = s.slowdown * max(0, r.baseline+s.extraRTT(r.homeRTT))
 	s.deliver(k, r, in)
 
+	s.samples, s.waiting = samples, waiting
 	s.heard, s.good = samples > 0, 0
 	if in.Failed == 0 && slowdowns <= samples*r.crisis {
 		s.good = in.OK
