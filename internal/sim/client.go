@@ -181,7 +181,7 @@ func (s *Simulation) serverOf(c *client, t *pick.Ticket) int32 {
 	return c.known[id] - 1
 }
 
-// setTimeouts makes the client's patience end. That of a poll begins when its answer may come.
+// setTimeouts makes the events of the client's timeouts. Those of a poll begin when its answer may come.
 func (s *Simulation) setTimeouts(slot uint32) {
 	x, r := &s.exchanges.all[slot], &s.sc.Request
 	attempt, total, single := r.Attempt, lineTimeout, lineAttempt
@@ -270,7 +270,7 @@ func (s *Simulation) endStream(slot uint32) {
 	s.exchanges.remove(slot)
 }
 
-// giveUp ends the client's patience with an exchange. The endpoint goes on with what it has begun.
+// giveUp ends an exchange at its timeout. The endpoint goes on with what it has begun.
 func (s *Simulation) giveUp(slot uint32) {
 	x := &s.exchanges.all[slot]
 	x.ticket.Close(s.now, pick.LocalError)

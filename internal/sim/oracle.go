@@ -215,27 +215,27 @@ func (o *oracle) plan() {
 	o.at, o.planned = o.s.now, true
 	o.regroup()
 	demands, needed := o.demands()
-	rooms, room := make([]float64, len(o.members)), 0.0
+	capacities, total := make([]float64, len(o.members)), 0.0
 	for g, members := range o.members {
 		for _, id := range members {
-			rooms[g] += oracleLimit * o.capacity(&o.s.servers[id])
+			capacities[g] += oracleLimit * o.capacity(&o.s.servers[id])
 		}
 		if o.good[0][g] { // for the clients of the first zone: chances differ by the network alone
-			room += rooms[g]
+			total += capacities[g]
 		}
 	}
 	o.shares = make([][]float64, len(demands))
 	switch {
-	case needed <= room:
-		for z, flows := range transport(demands, rooms, o.penalised()) {
+	case needed <= total:
+		for z, flows := range transport(demands, capacities, o.penalised()) {
 			for _, flow := range flows {
 				o.shares[z] = append(o.shares[z], flow/max(demands[z], math.SmallestNonzeroFloat64))
 			}
 		}
-	case needed <= oracleCrowded/oracleLimit*room:
-		o.spread(rooms, func(g int) bool { return o.good[0][g] })
+	case needed <= oracleCrowded/oracleLimit*total:
+		o.spread(capacities, func(g int) bool { return o.good[0][g] })
 	default:
-		o.spread(rooms, func(int) bool { return true })
+		o.spread(capacities, func(int) bool { return true })
 	}
 	if len(o.credits) != len(o.shares) || len(o.credits[0]) != len(o.members) {
 		o.credits = make([][]float64, len(o.shares))
@@ -270,45 +270,45 @@ func (o *oracle) penalised() [][]float64 {
 }
 
 // spread makes all groups of a kind equally busy.
-func (o *oracle) spread(rooms []float64, uses func(group int) bool) {
+func (o *oracle) spread(capacities []float64, uses func(group int) bool) {
 	sum := 0.0
-	for g, room := range rooms {
+	for g, capacity := range capacities {
 		if uses(g) {
-			sum += room
+			sum += capacity
 		}
 	}
 	for z := range o.shares {
-		o.shares[z] = make([]float64, len(rooms))
-		for g, room := range rooms {
+		o.shares[z] = make([]float64, len(capacities))
+		for g, capacity := range capacities {
 			if uses(g) {
-				o.shares[z][g] = room / sum
+				o.shares[z][g] = capacity / sum
 			}
 		}
 	}
 }
 
-// transport divides each demand over rooms at the least cost; what finds no room is left out. It gives the flow of each
-// demand to each room.
+// transport divides each demand over capacities at the least cost; what finds none is left out. It gives the flow of each
+// demand to each of them.
 //
 // Source: successive shortest paths for the transportation problem (R. Ahuja, T. Magnanti, J. Orlin, Network Flows, 9.7):
-// each piece of demand takes the cheapest path to a room, which may move flows that are there.
-func transport(demands, rooms []float64, costs [][]float64) [][]float64 {
+// each piece of demand takes the cheapest path to a capacity, which may move flows that are there.
+func transport(demands, capacities []float64, costs [][]float64) [][]float64 {
 	flows := make([][]float64, len(demands))
 	for i := range flows {
-		flows[i] = make([]float64, len(rooms))
+		flows[i] = make([]float64, len(capacities))
 	}
-	rooms = slices.Clone(rooms)
+	capacities = slices.Clone(capacities)
 	for i, left := range demands {
 		for left > nothing {
-			last, moves := cheapest(i, flows, rooms, costs)
+			last, moves := cheapest(i, flows, capacities, costs)
 			if last < 0 {
 				break
 			}
-			amount := min(left, rooms[last])
+			amount := min(left, capacities[last])
 			for j := last; moves[j].from >= 0; j = moves[j].from {
 				amount = min(amount, flows[moves[j].of][moves[j].from])
 			}
-			rooms[last] -= amount
+			capacities[last] -= amount
 			left -= amount
 			j := last
 			for ; moves[j].from >= 0; j = moves[j].from {
@@ -321,19 +321,19 @@ func transport(demands, rooms []float64, costs [][]float64) [][]float64 {
 	return flows
 }
 
-// move takes the flow of a demand out of a room into another one. From is -1 where a path begins.
+// move takes the flow of a demand from one capacity to another. From is -1 where a path begins.
 type move struct{ from, of int }
 
-// cheapest finds the cheapest path of a demand to a room that has something left (R. Bellman 1958): the room, and the
-// moves that lead to each room; -1: there is none.
-func cheapest(demand int, flows [][]float64, rooms []float64, costs [][]float64) (last int, moves []move) {
+// cheapest finds the cheapest path of a demand to a capacity that is not used up (R. Bellman 1958): the capacity, and the
+// moves that lead to each; -1: there is none.
+func cheapest(demand int, flows [][]float64, capacities []float64, costs [][]float64) (last int, moves []move) {
 	distance := slices.Clone(costs[demand])
-	moves = make([]move, len(rooms))
+	moves = make([]move, len(capacities))
 	for j := range moves {
 		moves[j] = move{from: -1}
 	}
-	for range rooms {
-		for j := range rooms {
+	for range capacities {
+		for j := range capacities {
 			for of := range flows {
 				if flows[of][j] > nothing {
 					relax(move{j, of}, distance, moves, costs[of])
@@ -342,15 +342,15 @@ func cheapest(demand int, flows [][]float64, rooms []float64, costs [][]float64)
 		}
 	}
 	last = -1
-	for j, room := range rooms {
-		if room > nothing && (last < 0 || distance[j] < distance[last]) {
+	for j, capacity := range capacities {
+		if capacity > nothing && (last < 0 || distance[j] < distance[last]) {
 			last = j
 		}
 	}
 	return last, moves
 }
 
-// relax shortens the ways that lead over a room from which a demand may move on.
+// relax shortens the paths over a capacity from which a demand may move on.
 func relax(by move, distance []float64, moves []move, costs []float64) {
 	for k := range distance {
 		if d := distance[by.from] - costs[by.from] + costs[k]; d < distance[k]-nothing {

@@ -73,12 +73,12 @@ func Build(s *topology.Snapshot, svc *topology.Service, g Given) (*scenario.Scen
 		return nil, err
 	}
 	mean := sc.Server.Service.Mean
-	sc.Request = scenario.Request{Timeout: max(time.Second, patience*mean), Bytes: g.Bytes}
+	sc.Request = scenario.Request{Timeout: max(time.Second, timeoutServiceTimes*mean), Bytes: g.Bytes}
 	return sc, nil
 }
 
-// patience is how many mean service times a client waits, if that is more than a second.
-const patience = 20
+// timeoutServiceTimes is the timeout in mean service times, if that is more than a second.
+const timeoutServiceTimes = 20
 
 // serviceOnly gives a snapshot with nothing but the service, and of it what takes requests.
 func serviceOnly(s *topology.Snapshot, svc *topology.Service) (topology.Snapshot, error) {

@@ -45,7 +45,12 @@ func Kinds() (names, titles []string) {
 }
 
 // KindOf gives the family of a drawn scenario's number, from 1.
-func KindOf(number int) string { return drawKinds()[(number-1)%len(drawKinds())].name }
+func KindOf(number int) string { return kindOf(number).name }
+
+func kindOf(number int) drawKind {
+	kinds := drawKinds()
+	return kinds[(number-1)%len(kinds)]
+}
 
 // The times of a drawn scenario, in seconds: calm before drawFrom, and a return after drawTo.
 const (
@@ -96,7 +101,7 @@ func DrawNamed(name string) (*scenario.Scenario, error) {
 // Draw gives the scenario of a number, from 1, of those that a seed draws. It depends on both alone: equal arguments give equal
 // scenarios, however many are drawn. The kinds take turns.
 func Draw(seed uint64, number int) *scenario.Scenario {
-	kind := drawKinds()[(number-1)%len(drawKinds())]
+	kind := kindOf(number)
 	random := rand.New(rand.NewPCG(seed, uint64(number))) //nolint:gosec // not for secrets, and not negative.
 	for {
 		d := newDrawing(random)
@@ -311,10 +316,7 @@ func (d *drawing) part() {
 
 // rollout replaces all pods of a zone, or of all, which are slow at first.
 func (d *drawing) rollout() {
-	place, pods := "*", 0
-	for _, z := range d.zones {
-		pods += z.endpoints
-	}
+	place, pods := "*", d.pods()
 	if d.often(0.5) {
 		z := d.zone()
 		place, pods = z.name, z.endpoints
@@ -344,12 +346,18 @@ func (d *drawing) two() {
 	}
 }
 
+// pods gives how many there are before anything happens.
+func (d *drawing) pods() int {
+	n := 0
+	for _, z := range d.zones {
+		n += z.endpoints
+	}
+	return n
+}
+
 // autoscaling adds pods while a zone sends more.
 func (d *drawing) autoscaling() {
-	pods := 0
-	for _, z := range d.zones {
-		pods += z.endpoints
-	}
+	pods := d.pods()
 	d.run = fmt.Sprintf("autoscale min=%d max=%d target=%v window=15s stabilization=60s\n", pods, 2*pods, rounded(d.even(0.5, 0.7)))
 	d.surge(d.zone())
 }

@@ -76,8 +76,36 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	return &Outcome{Results: results, strategies: len(o.Strategies), seeds: o.Seeds}, nil
 }
 
+// Memory of a run: each client knows each endpoint.
+const (
+	pairBytes = 1 << 10 // of an endpoint in a client: 256 B for requests, the rest for the control loop
+	mostBytes = 8 << 30 // of all runs at once: what a developer's machine has
+)
+
+// fits refuses jobs that would take more memory than a machine has.
+func (o *Options) fits(jobs []Job) error {
+	for _, j := range jobs {
+		clients, endpoints := 0, 0
+		for i := range j.Scenario.Clients {
+			clients += j.Scenario.Clients[i].Count
+		}
+		for _, svc := range j.Scenario.Snapshot.Services {
+			endpoints += len(svc.Endpoints)
+		}
+		parallel := min(o.Parallel, len(jobs))
+		if bytes := float64(clients) * float64(endpoints) * float64(parallel) * pairBytes; bytes > mostBytes {
+			return fmt.Errorf("scenario %s: %d clients that know %d endpoints each take about %.0f GiB in %d runs at once: want at most %d",
+				j.Scenario.Name, clients, endpoints, bytes/(1<<30), parallel, mostBytes>>30)
+		}
+	}
+	return nil
+}
+
 // run makes the runs of all jobs; the results are in the same order.
 func (o *Options) run(ctx context.Context, jobs []Job) ([]*sim.Result, error) {
+	if err := o.fits(jobs); err != nil {
+		return nil, err
+	}
 	results := make([]*sim.Result, len(jobs))
 	errs := make([]error, len(jobs))
 	meter := newMeter(jobs, o.Progress)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/sim"
 	"github.com/weir-lb/weir/internal/sim/scenario"
 	"github.com/weir-lb/weir/internal/sim/strategy"
@@ -136,5 +137,16 @@ func TestProgressRisesToTheWhole(t *testing.T) {
 	last := seen[len(seen)-1]
 	if last.Done < 0.999 || last.Runs != 18 || last.Of != 18 || last.Left() > last.Elapsed {
 		t.Errorf("the last progress is %+v", last)
+	}
+}
+
+func TestRunsThatNoMemoryHoldsAreRefused(t *testing.T) {
+	o := options()
+	o.Scenarios[1].Clients[0].Count = 10_000
+	o.Scenarios[1].Snapshot.Services = []*topology.Service{{Endpoints: make([]topology.Endpoint, 1000)}}
+	_, err := simulate.Run(context.Background(), o)
+	const want = "scenario spike: 10000 clients that know 1000 endpoints each take about 38 GiB in 4 runs at once: want at most 8"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }

@@ -177,6 +177,8 @@ func (r *Rival) compare(own, other byNumber, names []string) {
 		}
 	}
 	r.Mean = rounded(r.Mean / max(1, n))
+	slices.SortStableFunc(r.Worst, func(a, b Extreme) int { return cmp.Compare(a.Difference, b.Difference) })
+	r.Worst = r.Worst[:min(len(r.Worst), mostExtremes)]
 }
 
 // add takes in a scenario.
@@ -189,16 +191,11 @@ func (r *Rival) add(scenario string, own, other float64) {
 	case difference < -clearly:
 		r.Worse++
 	}
-	if difference >= 0 {
-		return
+	if difference < 0 {
+		r.Worst = append(r.Worst, Extreme{
+			Scenario: scenario, Difference: rounded(difference), Good: rounded(own), Other: rounded(other),
+		})
 	}
-	e := Extreme{Scenario: scenario, Difference: rounded(difference), Good: rounded(own), Other: rounded(other)}
-	at := len(r.Worst)
-	for at > 0 && r.Worst[at-1].Difference > e.Difference {
-		at--
-	}
-	r.Worst = append(r.Worst[:at], append([]Extreme{e}, r.Worst[at:]...)...)
-	r.Worst = r.Worst[:min(len(r.Worst), mostExtremes)]
 }
 
 // drawnTables are those of drawn scenarios: good answers by kind, and the strategy against each other one.
