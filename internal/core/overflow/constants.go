@@ -30,7 +30,7 @@ type Constants struct {
 	// nothing
 	PriorCalm float64
 	// PriorArmed: the same while armed, where believing bad news sooner costs less than not; also the requests that are
-	// taken to have been delivered, so that silence is not an outage
+	// taken to have been delivered, so that silence is not an outage, and that have to be heard of between two cuts
 	PriorArmed float64
 	// DeliveredMax: the longest memory of what was delivered
 	DeliveredMax time.Duration
@@ -95,8 +95,6 @@ type Constants struct {
 	// CutFactors: of what home really delivers, one after the other while cuts do not help: first just below its
 	// capacity, then away
 	CutFactors [5]float64
-	// Evidence: answers of home, or requests that wait there for longer than a baseline, between two cuts
-	Evidence float64
 	// Falling: slowdown or delay over the one before, or requests sent over those answered well, below which it is falling: a
 	// cut has helped, or none is needed
 	Falling float64
@@ -176,7 +174,7 @@ func DefaultConstants() Constants {
 		LoopGain: 0.2, FeedbackMin: 500 * time.Millisecond,
 		ReturnBelow: 0.1, ReturnAfter: 1.5,
 		RecoverUntil: 0.7, RecoverGrowth: 0.6,
-		CrisisAbove: 0.4, CutFactors: [5]float64{0.8, 0.6, 0.35, 0.1, 0}, Evidence: 4, Falling: 0.95, KeepStayed: 0.9,
+		CrisisAbove: 0.4, CutFactors: [5]float64{0.8, 0.6, 0.35, 0.1, 0}, Falling: 0.95, KeepStayed: 0.9,
 		FloorShare: 0.02, FloorRate: 0.5, FloorShareMax: 0.1,
 		EvacuatedAt: 0.2, Probes: 5,
 		DemandMin: 500 * time.Millisecond, DemandMax: 8 * time.Second,

@@ -109,7 +109,7 @@ func (h *home) cut(m moment, s *sensor, share, stayed float64) {
 			h.needed = min(2*h.needed, m.k.Cap*m.k.Probes)
 			h.recovering = false
 		}
-	case m.now-c.at < interval, c.heard+s.waiting < m.k.Evidence:
+	case m.now-c.at < interval, c.heard+s.waiting < m.k.PriorArmed:
 	case s.slowdown < m.k.Falling*c.slowdown, s.slowdown < nearCap*m.k.Cap && c.due < m.k.Falling*c.ok:
 		c.at, c.slowdown, c.heard, c.due, c.ok = m.now, s.slowdown, 0, 0, 0
 	default:
