@@ -116,6 +116,39 @@ func TestPolicyCheckRefusesWhatWasMeantAsAPolicy(t *testing.T) {
 	}
 }
 
+func TestPolicyCheckSaysWhichFormOfADocumentItFound(t *testing.T) {
+	for document, want := range map[string]string{
+		"apiVersion: kuma.io/v1alpha1\nkind: MeshLoadBalancingStrategy\nmetadata: {name: lb}": "stdin:1: apiVersion: the Kubernetes form of " +
+			"a mesh's document (kuma.io/v1alpha1 MeshLoadBalancingStrategy), which only the mesh reads: write type: MeshLoadBalancingStrategy and name: lb",
+		"loadBalancer: {type: RoundRobin}":                                                        "stdin:1: loadBalancer: a part of a document, as the specification shows it: write it below spec.to[].default",
+		"localityAwareness: {disabled: true}":                                                     "write it below spec.to[].default",
+		"targetRef: {kind: Mesh}\ndefault: {}":                                                    "write it below spec.to[] ",
+		"type: MeshLoadBalancing\nname: lb\nspec: {targetRef: {kind: Mesh | MeshSubset}, to: []}": "is grammar, not a value: write one value",
+	} {
+		status, out, err := weir(t, document+"\n", "policy", "check", "-")
+		if status != exitFailed || !strings.Contains(out, want) {
+			t.Errorf("%q: status %d, %s%s; want a mistake with %q", document, status, out, err, want)
+		}
+	}
+}
+
+func TestPolicyCheckReportsEveryFieldOfTheWrongType(t *testing.T) {
+	const policy = "apiVersion: weir.dev/v1alpha1\nkind: LoadBalancingPolicy\nmetadata: {name: web}\nspec:\n" +
+		"  targetRefs: [{kind: Service, name: 5}]\n  loadBalancer: 7\n  slowStart: {window: 30}\n"
+	const nested = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - "
+	for text, first := range map[string]string{policy: "stdin:5: ", nested + strings.ReplaceAll(strings.TrimSpace(policy), "\n", "\n    "): "stdin:11: "} {
+		status, out, err := weir(t, text, "policy", "check", "-")
+		for _, want := range []string{
+			first + "spec.targetRefs[0].name: want ", "spec.loadBalancer: want ", "spec.slowStart.window: want a duration",
+			"1 policy, 3 mistakes, 0 warnings",
+		} {
+			if status != exitFailed || !strings.Contains(out, want) {
+				t.Errorf("status %d, %s%s; want %q", status, out, err, want)
+			}
+		}
+	}
+}
+
 func TestPolicyCheckSaysHowToWriteANumberAndADuration(t *testing.T) {
 	const head = `apiVersion: weir.dev/v1alpha1
 kind: LoadBalancingPolicy

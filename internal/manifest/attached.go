@@ -58,11 +58,13 @@ func (r *reader) otherPolicyKind(d document, k kind) bool {
 func (r *reader) attached(d document, k kind) error {
 	value := new(v1alpha1.LoadBalancingPolicy)
 	name := d.name() // before decode, which may leave of the document no more than its mistake
+	whole := copyOf(d.root, maxDepth)
 	unknown, err := r.decode(d, value)
 	mistake, isMistake := errors.AsType[*reason.Finding](err)
 	switch {
 	case isMistake && mistake.Field != "":
 		value = &v1alpha1.LoadBalancingPolicy{ObjectMeta: name}
+		d.root = whole
 	case err != nil:
 		return err
 	}
@@ -74,7 +76,7 @@ func (r *reader) attached(d document, k kind) error {
 		return nil
 	}
 	first := len(r.problems)
-	if isMistake {
+	for ; isMistake && len(r.problems)-first < maxMistakes; mistake, isMistake = r.nextMistake(d, mistake.Field) {
 		mistake.Object, mistake.Reason = ref, reason.Invalid
 		r.problems = append(r.problems, *mistake)
 	}
@@ -84,7 +86,7 @@ func (r *reader) attached(d document, k kind) error {
 		})
 	}
 	var rules []policy.Rule
-	if !isMistake {
+	if err == nil {
 		var problems []reason.Finding
 		rules, problems = policies.Rules(value)
 		for _, p := range problems {
@@ -93,6 +95,17 @@ func (r *reader) attached(d document, k kind) error {
 	}
 	r.follow(d, value, rules, r.problems[first:])
 	return nil
+}
+
+// maxMistakes is how many fields of the wrong type are reported of an object: each is found with some fifty attempts.
+const maxMistakes = 20
+
+// nextMistake finds the next field of the wrong type, after one that is reported has been emptied; false: there is none.
+func (r *reader) nextMistake(d document, reported string) (*reason.Finding, bool) {
+	empty(d.root, reported)
+	_, err := r.decode(document{file: d.file, root: copyOf(d.root, maxDepth)}, new(v1alpha1.LoadBalancingPolicy))
+	mistake, ok := errors.AsType[*reason.Finding](err)
+	return mistake, ok && mistake.Field != "" && mistake.Field != reported
 }
 
 // follow adds the rules of a policy, or notes that it is refused for one of these problems.

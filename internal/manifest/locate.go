@@ -120,3 +120,35 @@ func culprit(root *yaml.Node, check func() error) (path string, found *yaml.Node
 	}
 	return path, found
 }
+
+// copyOf copies a node and what is in it, but not what its aliases stand for.
+func copyOf(node *yaml.Node, depth int) *yaml.Node {
+	if depth == 0 {
+		return node // the encoder refuses it
+	}
+	whole := *node
+	whole.Content = make([]*yaml.Node, len(node.Content))
+	for i, child := range node.Content {
+		whole.Content[i] = copyOf(child, depth-1)
+	}
+	return &whole
+}
+
+// empty sets the value at a path, which is there, to null: a list keeps its other indexes.
+func empty(root *yaml.Node, path string) {
+	node := root
+	for path != "" {
+		var step string
+		step, path = cutStep(path)
+		node = resolve(node)
+		next := at(node, step)
+		if i, err := strconv.Atoi(step); next == nil && err == nil && i >= 0 && i < len(node.Content) {
+			next = node.Content[i]
+		}
+		if next == nil {
+			return
+		}
+		node = next
+	}
+	*node = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null", Line: node.Line, Column: node.Column}
+}

@@ -120,3 +120,41 @@ func (r *reader) found(d document, f reason.Finding) {
 	}
 	r.problems = append(r.problems, f)
 }
+
+// meshObject refuses a document of a mesh in the form that the mesh has for Kubernetes; false: it is none.
+func (r *reader) meshObject(d document, k kind) bool {
+	if !strings.HasPrefix(strings.ToLower(k.kind), "meshload") {
+		return false
+	}
+	name := d.name()
+	r.found(d, reason.Finding{
+		Object: refOf(k, &name), Field: "apiVersion", Severity: reason.Refused, Reason: reason.Unknown,
+		Message: fmt.Sprintf("the Kubernetes form of a mesh's document (%s), which only the mesh reads", k),
+		Mend:    fmt.Sprintf("write type: %s and name: %s at the top in place of apiVersion, kind and metadata", k.kind, name.Name),
+	})
+	return true
+}
+
+// fragment refuses what the specification shows of a document: the part below default, or an entry of spec.to; false: it is
+// none.
+func (r *reader) fragment(d document) bool {
+	if at(d.root, "kind") != nil || at(d.root, "apiVersion") != nil {
+		return false
+	}
+	for _, key := range []string{"loadBalancer", "localityAwareness", "appendLocalityAwareness", "hashPolicies", "default"} {
+		if at(d.root, key) == nil {
+			continue
+		}
+		place := "spec.to[].default"
+		if key == "default" {
+			place = "spec.to[]"
+		}
+		r.found(d, reason.Finding{
+			Object: reason.Object{Kind: string(policy.DialectMeshLoadBalancing)}, Field: key, Severity: reason.Refused,
+			Reason: reason.Invalid, Message: "a part of a document, as the specification shows it",
+			Mend: "write it below " + place + " of a document with type: MeshLoadBalancing, name and spec",
+		})
+		return true
+	}
+	return false
+}

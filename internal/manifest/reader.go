@@ -102,6 +102,9 @@ func (r *reader) document(d document) error {
 	if kind, ok := d.meshType(); ok {
 		return r.mesh(d, kind)
 	}
+	if r.fragment(d) {
+		return nil
+	}
 	k, err := d.kind(kind{})
 	if err != nil {
 		return err
@@ -138,7 +141,11 @@ func (r *reader) items(d document, k kind) error {
 			continue
 		}
 		k, err := element.kind(k)
-		if err == nil {
+		switch {
+		case err != nil:
+		case strings.HasSuffix(k.kind, "List"): // as what several calls of kubectl get, put together, have
+			err = r.document(element)
+		default:
 			err = r.object(element, k)
 		}
 		broken = append(broken, err)
@@ -168,7 +175,7 @@ func (r *reader) object(d document, k kind) error {
 	case policyKind():
 		return r.attached(d, k)
 	default:
-		if r.otherPolicyKind(d, k) {
+		if r.meshObject(d, k) || r.otherPolicyKind(d, k) {
 			return nil
 		}
 		r.skipped[k.String()]++
@@ -252,6 +259,9 @@ func (r *reader) decode(d document, value any) (unknown []string, err error) {
 			return nil, err
 		}
 		path, node := culprit(d.root, check)
+		if own := check(); own != nil { // that of the culprit alone, as another's may come first
+			err = own
+		}
 		return nil, broken(d.positionOf(node), path, "%s", typeError(err))
 	}
 	for _, err := range strict {
