@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/policy"
 	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/l7"
 	"github.com/weir-lb/weir/internal/manifest"
 	"github.com/weir-lb/weir/internal/mesh"
 )
@@ -125,8 +126,28 @@ func newPolicyReport(r *manifest.Result, broken error) (*policyReport, error) {
 			report.add(p)
 		}
 	}
+	report.needFilters(r)
 	report.sort()
 	return report, nil
+}
+
+// needFilters warns of filter state that an agent takes from the clients of its --trusted-filter alone, which a file does not
+// tell.
+func (r *policyReport) needFilters(from *manifest.Result) {
+	if from.Policies == nil {
+		return
+	}
+	for i := range from.Policies.Rules {
+		rule := &from.Policies.Rules[i]
+		for _, h := range rule.Conf.HashPolicies {
+			if l7.NeedsFilter(h) {
+				f := rule.Origin.Finding("", reason.Unused, "weir knows no filter state "+h.Name()+
+					": agents take it from the clients that --trusted-filter names, and from no other")
+				f.Entry, f.Position = 0, rule.Origin.Source
+				r.add(f)
+			}
+		}
+	}
 }
 
 // leaves takes joined errors apart.

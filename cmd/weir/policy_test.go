@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,6 +129,21 @@ func TestPolicyCheckSaysWhichFormOfADocumentItFound(t *testing.T) {
 		status, out, err := weir(t, document+"\n", "policy", "check", "-")
 		if status != exitFailed || !strings.Contains(out, want) {
 			t.Errorf("%q: status %d, %s%s; want a mistake with %q", document, status, out, err, want)
+		}
+	}
+}
+
+func TestPolicyCheckWarnsOfFilterStateThatNeedsAFilter(t *testing.T) {
+	const policy = "apiVersion: weir.dev/v1alpha1\nkind: LoadBalancingPolicy\nmetadata: {name: web}\nspec:\n" +
+		"  targetRefs: [{kind: Service, group: '', name: web}]\n  loadBalancer: {type: Maglev}\n" +
+		"  hashPolicies: [{type: FilterState, filterState: {key: %s}}]\n"
+	for key, want := range map[string]string{
+		"tenant":           "weir knows no filter state tenant: agents take it from the clients that --trusted-filter names",
+		"weir.client.port": "1 policy, 0 mistakes, 0 warnings",
+	} {
+		status, out, err := weir(t, fmt.Sprintf(policy, key), "policy", "check", "-")
+		if status != exitOK || !strings.Contains(out, want) {
+			t.Errorf("%s: status %d, %s%s; want %q", key, status, out, err, want)
 		}
 	}
 }

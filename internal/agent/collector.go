@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/plan"
@@ -34,6 +35,10 @@ func newStateCollector(a *Agent) *stateCollector {
 		"client_zone", "endpoint_zone", "group")
 	pool("weir_pool_slowdown",
 		"Recent latency of a group as a multiple of the baseline, with failures; 0: not known.",
+		"client_zone", "endpoint_zone", "group")
+	pool("weir_pool_latency_seconds", "Recent mean latency of a group's good answers; 0: not known.",
+		"client_zone", "endpoint_zone", "group")
+	pool("weir_pool_failure_ratio", "Recent part of a group's answers that were failures.",
 		"client_zone", "endpoint_zone", "group")
 	pool("weir_spill_ratio", "Share of requests that leaves the home group.")
 	pool("weir_shed_ratio", "Share of requests that is rejected with 503.")
@@ -118,10 +123,14 @@ func (s samples) pool(e *route.Entry, status pick.Status) {
 			spill += g.Share
 		}
 	}
+	answers := answersOf(&status)
 	for k, share := range shares {
 		group := append(labels[:4:4], zoneLabel(e.Key.Zone), k.zone, k.group)
 		s.gauge("weir_pool_share", share, group...)
 		s.gauge("weir_pool_slowdown", slowdowns[k], group...)
+		a := answers[k]
+		s.gauge("weir_pool_latency_seconds", a.Latency().Seconds(), group...)
+		s.gauge("weir_pool_failure_ratio", a.FailureRatio(), group...)
 	}
 	s.gauge("weir_spill_ratio", spill, labels...)
 	s.gauge("weir_shed_ratio", status.Shed, labels...)
@@ -131,6 +140,18 @@ func (s samples) pool(e *route.Entry, status pick.Status) {
 	}
 	s.ch <- prometheus.MustNewConstMetric(s.descs["weir_endpoint_ejections_total"], prometheus.CounterValue,
 		float64(ejections), labels...)
+}
+
+// answersOf sums up by group what endpoints answered lately.
+func answersOf(status *pick.Status) map[groupKey]balance.Answers {
+	answers := make(map[groupKey]balance.Answers)
+	for i := range status.Endpoints {
+		e := &status.Endpoints[i]
+		g := &status.Groups[e.Group]
+		k := groupKey{zoneLabel(g.Zone), groupName(g)}
+		answers[k] = answers[k].Add(e.Answers())
+	}
+	return answers
 }
 
 func groupName(g *pick.GroupStatus) string {

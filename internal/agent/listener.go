@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/reason"
@@ -21,20 +22,33 @@ type listener struct {
 
 func protocolOf(e *route.Entry) l7.Protocol { return l7.ProtocolOf(e.Port.AppProtocol) }
 
-// checkEntry tells which hash policies have no effect on an entry, since they need requests and the port carries bytes.
-func checkEntry(e *route.Entry) []reason.Reason {
+// checkEntry tells which hash policies have no effect on an entry: those that need requests where the port carries bytes, and
+// those by filter state that no filter may give.
+func (c *Config) checkEntry(e *route.Entry) []reason.Reason {
 	s := e.Settings.Policy
-	if protocolOf(e) != l7.TCP || !s.LoadBalancer.Type.IsHashing() {
+	if !s.LoadBalancer.Type.IsHashing() {
 		return nil
 	}
 	var all []reason.Reason
-	for _, h := range s.HashPolicies {
-		if !l7.HashesConnections(h) {
-			all = append(all, reason.New(reason.HashNeedsHTTP, string(h.Type)+" "+h.Name(), e.PortName()))
+	if protocolOf(e) == l7.TCP {
+		for _, h := range s.HashPolicies {
+			if !l7.HashesConnections(h) {
+				all = append(all, reason.New(reason.HashNeedsHTTP, string(h.Type)+" "+h.Name(), e.PortName()))
+			}
 		}
+		if len(s.Routes) > 0 {
+			all = append(all, reason.New(reason.HashNeedsHTTP, "the routes' policies", e.PortName()))
+		}
+		return all
 	}
-	if len(s.Routes) > 0 {
-		all = append(all, reason.New(reason.HashNeedsHTTP, "the routes' policies", e.PortName()))
+	hashes := slices.Clone(s.HashPolicies)
+	for i := range s.Routes {
+		hashes = append(hashes, s.Routes[i].HashPolicies...)
+	}
+	for _, h := range hashes {
+		if len(c.TrustedFilters) == 0 && l7.NeedsFilter(h) {
+			all = append(all, reason.New(reason.FilterNotTrusted, h.Name(), e.PortName()))
+		}
 	}
 	return all
 }

@@ -99,6 +99,8 @@ type EndpointStatus struct {
 	Cost      topology.Cost `json:"cost"`
 	InFlight  int64         `json:"inFlight"`
 	Slowdown  float64       `json:"slowdown"`
+	Latency   float64       `json:"latencyMillis"`       // recent mean of good answers; 0: not known
+	Failures  float64       `json:"failureRatio"`        // recent part of answers that were failures
 	Out       bool          `json:"out"`                 // ejected because it kept failing
 	OutFor    float64       `json:"outSeconds,omitzero"` // how much longer
 	Ejections int64         `json:"ejections"`           // how often it was ejected
@@ -174,9 +176,11 @@ func viewGroup(g *pick.GroupStatus) GroupStatus {
 }
 
 func viewEndpoint(e *pick.EndpointStatus, now time.Duration) EndpointStatus {
+	answers := e.Answers()
 	v := EndpointStatus{
 		Address: e.Addr.String(), Zone: e.Zone, Cluster: e.Cluster, Home: e.Home, Cost: e.Cost,
 		InFlight: e.InFlight, Slowdown: e.Slowdown, Out: e.Out, Ejections: e.Ejections, Drained: e.Drained,
+		Latency: millis(answers.Latency()), Failures: answers.FailureRatio(),
 	}
 	if e.Out {
 		v.OutFor = max(0, (e.Until - now).Seconds())

@@ -65,7 +65,7 @@ func newPlanner(c Config) *planner {
 	return &planner{config: c, compiler: route.NewCompiler(route.Options{
 		Defaults: route.Defaults{Mode: c.Mode, Algorithm: policy.Algorithm(c.Algorithm), Strategy: c.Strategy},
 		Mappings: c.Map, OneNode: c.OneNode, Partial: c.Partial, NativeHints: c.Hints == HintsNative,
-		Check: checkEntry,
+		Check: c.checkEntry,
 	})}
 }
 

@@ -53,7 +53,7 @@ func (r *reading) policyPage(rules []policy.Rule) PoliciesStatus {
 
 func isPolicyCode(c reason.Code) bool {
 	switch c {
-	case reason.PolicyWithoutEffect, reason.HashNeedsHTTP, reason.HashRefused, reason.PolicyNamesNoZone, reason.PolicyNamesNoLabel,
+	case reason.PolicyWithoutEffect, reason.HashNeedsHTTP, reason.FilterNotTrusted, reason.HashRefused, reason.PolicyNamesNoZone, reason.PolicyNamesNoLabel,
 		reason.PolicyForNoService, reason.PolicyForNoPort, reason.PolicyRefused, reason.PolicyLastGood, reason.WeightRefused:
 		return true
 	default:

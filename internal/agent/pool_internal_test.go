@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -79,6 +80,32 @@ func TestHashPoliciesThatTCPHasNoUseForAreReported(t *testing.T) {
 	want := [][]string{{"FilterState weir.request.path", "default/web 80/TCP"}, {"Header x-user", "default/web 80/TCP"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestFilterStateThatNoFilterMayGiveIsReported(t *testing.T) {
+	rules := ruled(policy.Locality{})
+	rules[0].Conf.LoadBalancer = &policy.LoadBalancer{Type: policy.Maglev}
+	rules[0].Conf.HashPolicies = []policy.HashPolicy{
+		{Type: policy.HashFilterState, FilterState: &policy.FilterStateKey{Key: "weir.client.port"}},
+		{Type: policy.HashFilterState, FilterState: &policy.FilterStateKey{Key: "tenant"}},
+	}
+	s := parse(t, "nodes a:4; service web ip=10.9.0.1; endpoints a:1")
+	for _, filters := range [][]netip.Prefix{nil, {netip.MustParsePrefix("10.0.0.0/8")}} {
+		p := newPlanner(Config{Node: "a-1", TrustedFilters: filters}.withDefaults())
+		var got [][]string
+		for _, problem := range p.next(s, policy.NewSet(policy.Set{Rules: rules})).table.Problems {
+			if problem.Reason.Code == reason.FilterNotTrusted && isPolicyCode(problem.Reason.Code) {
+				got = append(got, problem.Reason.Objects)
+			}
+		}
+		var want [][]string
+		if filters == nil {
+			want = [][]string{{"tenant", "default/web 80/TCP"}}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v (-want +got)\n%s", filters, diff)
+		}
 	}
 }
 

@@ -89,6 +89,11 @@ func HashesConnections(p policy.HashPolicy) bool {
 		func(k FilterStateKey) bool { return k.Connection && k.Name == p.Name() })
 }
 
+// NeedsFilter tells whether a hash policy asks for filter state that only a trusted filter can give.
+func NeedsFilter(p policy.HashPolicy) bool {
+	return p.Type == policy.HashFilterState && stateKeyOf(p.Name()) == told
+}
+
 // IsEmpty tells whether no request gets a key.
 func (h *HashRules) IsEmpty() bool { return len(h.steps) == 0 && len(h.routes) == 0 }
 

@@ -23,7 +23,10 @@ const (
 )
 
 // slowdown is an endpoint's recent latency in multiples of the reference.
-type slowdown struct{ samples, sum float64 }
+type slowdown struct {
+	samples, sum float64
+	ok, seconds  float64 // good answers, and the sum of their latencies
+}
 
 // observe brings what is known of each endpoint up to date, in one pass as there may be many, and notes which of them the
 // outlier detection has to look at. It gives the sum of their tallies.
@@ -72,6 +75,7 @@ func (s *slowdown) add(c *EndpointCounters, ref *reference, keep float64) {
 		return
 	}
 	s.samples, s.sum = s.samples*keep, s.sum*keep
+	s.ok, s.seconds = s.ok*keep+float64(c.OK), s.seconds*keep+c.Latency.Seconds()
 	if c.OK+bad > 0 {
 		s.samples += float64(c.OK) + float64(bad)
 		s.sum += ref.slowdowns(c.Latency, c.OK) + float64(bad)*ref.cap

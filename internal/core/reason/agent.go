@@ -21,6 +21,7 @@ const (
 	PolicyWithoutEffect Code = "PolicyWithoutEffect"
 	HashNeedsHTTP       Code = "HashNeedsHTTP"
 	HashRefused         Code = "HashRefused"
+	FilterNotTrusted    Code = "FilterNotTrusted"
 	PolicyNamesNoZone   Code = "PolicyNamesNoZone"
 	PolicyNamesNoLabel  Code = "PolicyNamesNoLabel"
 	PolicyForNoService  Code = "PolicyForNoService"
@@ -55,14 +56,16 @@ func agentTexts() map[Code]string {
 
 		PolicyWithoutEffect: "a policy has settings without effect here: {objects}",
 		HashNeedsHTTP:       "for TCP only source addresses and the filter state of connections are hashed: {objects}",
-		HashRefused:         "requests cannot be hashed as policies say, they are not hashed: {objects}",
-		PolicyNamesNoZone:   "a policy names a zone that no node and no endpoint is in: {objects}",
-		PolicyNamesNoLabel:  "a policy uses a label that no node and no pod has: {objects}",
-		PolicyForNoService:  "a policy is for a service that does not exist: {objects}",
-		PolicyForNoPort:     "a policy is for a port that the service does not have: {objects}",
-		PolicyRefused:       "a policy is refused and has no earlier valid form, it is ignored: {objects}",
-		PolicyLastGood:      "a policy is refused, its last valid form applies: {objects}",
-		WeightRefused:       "the annotation weir.dev/weight of a pod is not a number from 1 to 1000, it counts as 1: {objects}",
+		FilterNotTrusted: "filter state that no filter may give, as the agent's --trusted-filter names none: requests are not hashed by {first} " +
+			"on {last}",
+		HashRefused:        "requests cannot be hashed as policies say, they are not hashed: {objects}",
+		PolicyNamesNoZone:  "a policy names a zone that no node and no endpoint is in: {objects}",
+		PolicyNamesNoLabel: "a policy uses a label that no node and no pod has: {objects}",
+		PolicyForNoService: "a policy is for a service that does not exist: {objects}",
+		PolicyForNoPort:    "a policy is for a port that the service does not have: {objects}",
+		PolicyRefused:      "a policy is refused and has no earlier valid form, it is ignored: {objects}",
+		PolicyLastGood:     "a policy is refused, its last valid form applies: {objects}",
+		WeightRefused:      "the annotation weir.dev/weight of a pod is not a number from 1 to 1000, it counts as 1: {objects}",
 
 		HomeIsOwnZone:  "no endpoint carries a hint: requests stay with those of {objects} while these cope",
 		HomeIsByPolicy: "policies say which endpoints are near",

@@ -119,7 +119,9 @@ func (p *problems) nativeMode(s *corev1.Service, o Options) (topology.Mode, Aske
 //
 // Source: KEP-4444, "Implementation specific heuristics": DOMAIN/HEURISTIC. An API server that does not let such values pass
 // keeps them out; manifests may have them.
-func isOwnField(s *corev1.Service) bool { return strings.HasPrefix(deref(s.Spec.TrafficDistribution, ""), prefix) }
+func isOwnField(s *corev1.Service) bool {
+	return strings.HasPrefix(deref(s.Spec.TrafficDistribution, ""), prefix)
+}
 
 // ownField reads weir.dev/MODE.
 func (p *problems) ownField(field string, o Options) (topology.Mode, Asked) {
