@@ -19,7 +19,7 @@ MUTATION ?=
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces kube e2e scale proof mutations smuggling peers generate deploy-check check-metrics
+.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces bpf kube e2e scale proof mutations smuggling peers generate deploy-check check-metrics
 
 # bin/weir, static.
 build:
@@ -110,6 +110,15 @@ kube:
 generate:
 	deploy/crd.sh api/v1alpha1 deploy/chart/files/loadbalancingpolicies.yaml $(CRDGEN)
 	deploy/render.sh deploy/manifests $(HELM)
+
+# The programs of the kernel data plane, for both byte orders, from internal/kernel/bpf/c; a test notices when they differ from
+# their sources. Needs clang and libbpf-dev, which no other verb does: installed on Debian where that can be done without asking.
+bpf:
+	@command -v clang >/dev/null && [ -e /usr/include/bpf/bpf_helpers.h ] || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq clang llvm libbpf-dev >/dev/null; } || \
+	  { echo "make bpf needs clang, llvm-strip and libbpf-dev: install them with your system's package manager" >&2; exit 1; }
+	BPF_INCLUDE=-I/usr/include/$$(uname -m)-linux-gnu $(GO) generate ./internal/kernel/bpf
+	cd internal/kernel/bpf && sha256sum c/* objects_bpf* >checksums.txt
 
 # What is generated against its source; the chart with several sets of values; the alert rules against their tests.
 deploy-check:
