@@ -24,7 +24,7 @@ func mayReach() map[string][]string {
 		"api/conf":                {},
 		"cmd/weir":                {"api", "internal", "test/scenarios"},
 		"docs/examples/pods":      {"internal/core", "internal/manifest"},
-		"internal/agent":          {"internal/agent", "internal/core", "internal/explain", "internal/l7", "internal/latest"},
+		"internal/agent":          {"internal/agent", "internal/core", "internal/explain", "internal/kernel", "internal/l7", "internal/latest"},
 		"internal/core/reason":    {"internal/core/reason"},
 		"internal/core/topology":  {"internal/core/topology"},
 		"internal/core/health":    {"internal/core/health"},
@@ -222,8 +222,9 @@ func heavy() map[string]string {
 	}
 }
 
-// packageLimit bounds the packages of the program: each costs build time on every machine that builds it once.
-const packageLimit = 600
+// packageLimit bounds the packages of the program: each costs build time on every machine that builds it once. What loads
+// programs into the kernel is 20 of them.
+const packageLimit = 620
 
 func TestTheProgramImportsNoHeavyPackages(t *testing.T) {
 	packages := dependencies(t, "./cmd/weir")

@@ -26,6 +26,10 @@ const (
 	// SecretNetworks holds the networks, separated by commas, that endpoints of that cluster are in. Others are refused.
 	SecretNetworks = "networks"
 
+	// LabelDataPlane has the agents of nodes carry the Service's traffic beside the cluster's own proxy, which goes on serving what
+	// they do not: DataPlaneKernel.
+	LabelDataPlane = "weir.dev/data-plane"
+
 	// AnnotationStrategy names the overflow strategy: Weir (the default), Hazl, Static or Random.
 	AnnotationStrategy = "weir.dev/strategy"
 
@@ -74,6 +78,10 @@ const (
 	// FieldManager is the name that weir's writes carry.
 	FieldManager = "weir"
 )
+
+// DataPlaneKernel, as the value of LabelDataPlane, has the kernel of each node place connections and UDP flows of its pods on
+// endpoints when they are made.
+const DataPlaneKernel = "kernel"
 
 // Values of AnnotationPrefer and AnnotationOverload.
 const (

@@ -30,7 +30,11 @@ node's own zone while that copes, and the excess to the next-cheapest zone when 
 
 Without -f the cluster that this machine is in, or that of the kubeconfig, is followed, with the hints that are on its
 EndpointSlices; while its API server is gone the last state is served. There it serves only what was given to it by the
-label service.kubernetes.io/service-proxy-name=weir or by --map, so that it can run beside kube-proxy.
+label service.kubernetes.io/service-proxy-name=weir or by --map, and what asks for the kernel, so that it can run beside
+kube-proxy.
+
+The connections and UDP flows of pods to a service with the label weir.dev/data-plane=kernel are placed by programs in the
+kernel as they are made, with no listener between; kube-proxy serves what they do not. That takes root.
 
 With -f manifests are served and watched, with the load-balancing policies among them: a change is followed within a
 second. While a file is invalid the last valid state is served; while a policy is invalid its last valid form applies. On
@@ -70,6 +74,7 @@ type agentFlags struct {
 	admin          string
 	profiling      bool
 	log            logFlags
+	detach         bool
 	dryRun         bool
 	output         string
 }
@@ -87,7 +92,7 @@ func agentCommand() *cobra.Command {
 	}
 	f.source.group().addTo(c)
 	f.cluster.group().addTo(c)
-	for _, g := range []flagGroup{f.node(), f.balancing(), f.retries(), f.limits(), f.operation()} {
+	for _, g := range []flagGroup{f.node(), f.balancing(), f.retries(), f.limits(), f.kernel(), f.operation()} {
 		g.addTo(c)
 	}
 	return c
@@ -106,7 +111,7 @@ func (f *agentFlags) node() flagGroup {
 	g.StringVar(&f.clusterSecrets, "cluster-secrets", "",
 		"namespace of the Secrets with the label weir.dev/cluster, which name further clusters to follow (default: none are)")
 	g.StringVar(&f.serves, "serve", "",
-		"which services to serve: labelled (given to weir by service.kubernetes.io/service-proxy-name=weir, or mapped) or all "+
+		"which services to serve: labelled (given to weir by service.kubernetes.io/service-proxy-name=weir or weir.dev/data-plane, or mapped) or all "+
 			"(default: labelled in a cluster, all with -f)")
 	g.StringArrayVar(&f.mappings, "map", nil,
 		"listen elsewhere than on the cluster IP: [NAMESPACE/]SERVICE[:PORT]=ADDRESS[:PORT]; may be repeated")
@@ -164,6 +169,30 @@ func (f *agentFlags) limits() flagGroup {
 	return g
 }
 
+func (f *agentFlags) kernel() flagGroup {
+	g := group("Kernel data plane")
+	g.StringVar(&f.config.Kernel.Cgroup, "cgroup", "",
+		"folder of the cgroup whose processes are served (default: the root of the cgroup2 file system)")
+	g.StringVar(&f.config.Kernel.Pins, "bpf-path", defaultPins,
+		"folder in a bpf file system where programs and counters outlive the agent; empty: they do not")
+	g.BoolVar(&f.detach, "detach", false, "remove what agents left in --bpf-path, and serve nothing")
+	return g
+}
+
+// defaultPins is in the bpf file system of every distribution that mounts one.
+const defaultPins = "/sys/fs/bpf/weir"
+
+// remove removes what agents have pinned.
+func (f *agentFlags) remove(c *cobra.Command) error {
+	c.SilenceUsage = true
+	freed, err := agent.DetachKernel(f.config.Kernel.Pins)
+	if err != nil {
+		return fmt.Errorf("detach the programs in %s: %w", f.config.Kernel.Pins, err)
+	}
+	c.Printf("%d programs detached, nothing is left in %s\n", freed, f.config.Kernel.Pins)
+	return nil
+}
+
 func (f *agentFlags) operation() flagGroup {
 	g := group("Operation")
 	g.StringVar(&f.admin, "admin-bind-address", defaultAdmin,
@@ -179,6 +208,9 @@ func (f *agentFlags) operation() flagGroup {
 
 // run serves until the command's context ends.
 func (f *agentFlags) run(c *cobra.Command) error {
+	if f.detach {
+		return f.remove(c)
+	}
 	config, err := f.resolve()
 	if err != nil {
 		return err

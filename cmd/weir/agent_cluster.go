@@ -203,7 +203,7 @@ func (f *agentFlags) previewCluster(
 	c *cobra.Command, config agent.Config, s *topology.Snapshot, set *policy.Set,
 ) error {
 	if len(s.Services) == 0 && f.serves == servesLabelled {
-		c.PrintErrln("warning: no service is labelled service.kubernetes.io/service-proxy-name=weir: " +
+		c.PrintErrln("warning: no service is labelled service.kubernetes.io/service-proxy-name=weir or weir.dev/data-plane=kernel: " +
 			"--serve=all serves all, --map some")
 	}
 	return f.preview(c.OutOrStdout(), config, s, set)

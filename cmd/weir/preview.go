@@ -85,7 +85,7 @@ func printStatus(w io.Writer, s *agent.Status) error {
 			for _, a := range p.Addresses {
 				addresses = append(addresses, a.Address.String())
 			}
-			row(svc.Service, fmt.Sprint(p.Port), p.Protocol, strings.Join(addresses, ","), p.Policy.Algorithm, p.Policy.Overflow,
+			row(svc.Service, fmt.Sprint(p.Port), strings.TrimPrefix(p.DataPlane+" ", " ")+p.Protocol, strings.Join(addresses, ","), p.Policy.Algorithm, p.Policy.Overflow,
 				fmt.Sprintf("%d of %d", p.Home, p.Endpoints), cmp.Or(p.HomeReason, p.Reason))
 		}
 	}

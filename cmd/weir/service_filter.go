@@ -28,7 +28,7 @@ func (o serviceFilter) apply(s *topology.Snapshot) topology.Snapshot {
 	selected := *s
 	selected.Services = nil
 	for _, svc := range s.Services {
-		if svc.Proxy == topology.ProxyWeir || o.mapped[svc.ServiceName] {
+		if svc.Proxy == topology.ProxyWeir || svc.DataPlane != topology.DataPlaneProxy || o.mapped[svc.ServiceName] {
 			selected.Services = append(selected.Services, svc)
 		}
 	}

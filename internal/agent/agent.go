@@ -68,7 +68,10 @@ func New(config Config, snapshots *latest.Value[topology.Snapshot], deps Deps) (
 		logger:    cmp.Or(deps.Logger, slog.New(slog.DiscardHandler)),
 		ready:     make(chan struct{}),
 	}
-	a.plane = newL7Plane(&a.config, a.logger, metrics, a.clock)
+	a.plane = &planes{
+		proxy:  newL7Plane(&a.config, a.logger, metrics, a.clock),
+		kernel: newKernelPlane(&a.config, a.logger, a.clock),
+	}
 	if deps.Registerer == nil {
 		return a, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
+	"github.com/weir-lb/weir/internal/kernel"
 )
 
 // stateCollector shows plans and pools as metrics. It reads them when it is asked, so that without a scrape it costs
@@ -49,6 +50,11 @@ func newStateCollector(a *Agent) *stateCollector {
 		"Highest expected overload of an endpoint in a zone: 0.2 is 20 %, -1 idle.", "service", "family", "zone")
 	declare("weir_plan_in_zone_ratio", "Share of requests that the plan expects to stay in their zone.", "service", "family")
 	declare("weir_plan_reasons", "1 for each reason of the plan, with the codes of weir explain -o json.", "service", "family", "reason")
+	declare("weir_kernel_connections",
+		"Connections that the kernel has placed on the present endpoints, by result; reset ones are established, too.",
+		"service", "port", "family", "result")
+	declare("weir_kernel_open_connections", "Connections that the kernel has placed and that are open.", "service", "port", "family")
+	declare("weir_kernel_flows", "UDP flows that the kernel has placed on the present endpoints.", "service", "port", "family")
 	declare("weir_listeners", "Addresses to listen on: open or failing.", "state")
 	declare("weir_problems", "What cannot be served as configured; see /services.", "reason")
 	return c
@@ -68,8 +74,14 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	out, addresses := samples{c.descs, ch}, 0
+	open := len(r.open)
 	for i, e := range r.table.Entries {
 		out.pool(e, r.pools[i].Status())
+		if k, ok := r.pools[i].(*kernelPool); ok {
+			out.kernel(e, k.Totals())
+			open -= len(k.entry.Addresses)
+			continue
+		}
 		addresses += len(e.Addresses)
 	}
 	for _, p := range c.agent.desired.Load().plans() {
@@ -78,8 +90,8 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 			out.gauge("weir_plan_in_zone_ratio", float64(p.InZone), p.Service.String(), p.Family.String())
 		}
 	}
-	out.gauge("weir_listeners", float64(len(r.open)), "open")
-	out.gauge("weir_listeners", float64(addresses-len(r.open)), "failing")
+	out.gauge("weir_listeners", float64(open), "open")
+	out.gauge("weir_listeners", float64(addresses-open), "failing")
 	problems := make(map[reason.Code]int)
 	for _, p := range r.problems {
 		problems[p.Reason.Code]++
@@ -104,7 +116,7 @@ type groupKey struct{ zone, group string }
 
 // pool sends the metrics of one pool.
 func (s samples) pool(e *route.Entry, status pick.Status) {
-	labels := []string{e.Key.Service.String(), strconv.Itoa(int(e.Key.Port)), e.Key.Family.String(), e.Key.Class}
+	labels := []string{e.Key.Service.String(), portLabel(e), e.Key.Family.String(), e.Key.Class}
 	for state := overflow.Calm; state <= overflow.NoHelp; state++ {
 		value := 0.0
 		if state == status.State {
@@ -152,6 +164,30 @@ func answersOf(status *pick.Status) map[groupKey]balance.Answers {
 		answers[k] = answers[k].Add(e.Answers())
 	}
 	return answers
+}
+
+// portLabel is the port's number, with its protocol unless that is TCP.
+func portLabel(e *route.Entry) string {
+	port := strconv.Itoa(int(e.Key.Port))
+	if e.Key.Protocol != topology.TCP {
+		port += "/" + string(e.Key.Protocol)
+	}
+	return port
+}
+
+// kernel sends what the kernel counted of one pool.
+func (s samples) kernel(e *route.Entry, t kernel.Totals) {
+	labels := []string{e.Key.Service.String(), portLabel(e), e.Key.Family.String()}
+	if e.Key.Protocol == topology.UDP {
+		s.gauge("weir_kernel_flows", float64(t.Flows), labels...)
+		return
+	}
+	s.gauge("weir_kernel_open_connections", float64(t.Open), labels...)
+	for result, n := range map[string]uint64{
+		"established": t.Established, "refused": t.Refused, "timed_out": t.TimedOut, "abandoned": t.Abandoned, "reset": t.Reset,
+	} {
+		s.gauge("weir_kernel_connections", float64(n), append(labels[:3:3], result)...)
+	}
 }
 
 func groupName(g *pick.GroupStatus) string {

@@ -66,6 +66,8 @@ type Config struct {
 	// TrustedFilters are the clients, such as a gateway, that may say what requests are hashed by as filter state. Default:
 	// none.
 	TrustedFilters []netip.Prefix
+	// Kernel says where services that ask for the kernel data plane are served.
+	Kernel Kernel
 	// Drain bounds how long requests in flight may go on after their listener closed; 0: 25 s. Negative is refused.
 	Drain time.Duration
 }

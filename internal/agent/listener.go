@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/route"
+	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/l7"
 )
 
@@ -22,9 +23,12 @@ type listener struct {
 
 func protocolOf(e *route.Entry) l7.Protocol { return l7.ProtocolOf(e.Port.AppProtocol) }
 
-// checkEntry tells which hash policies have no effect on an entry: those that need requests where the port carries bytes, and
+// checkEntry tells which settings have no effect on an entry: hash policies that need requests where the port carries bytes, and
 // those by filter state that no filter may give.
 func (c *Config) checkEntry(e *route.Entry) []reason.Reason {
+	if e.DataPlane == topology.DataPlaneKernel {
+		return checkKernel(e)
+	}
 	s := e.Settings.Policy
 	if !s.LoadBalancer.Type.IsHashing() {
 		return nil

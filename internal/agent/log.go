@@ -5,30 +5,39 @@ import (
 	"log/slog"
 	"net/netip"
 
+	"github.com/weir-lb/weir/internal/core/balance"
 	"github.com/weir-lb/weir/internal/core/overflow"
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
+	"github.com/weir-lb/weir/internal/core/route"
 )
 
 // named bounds how many endpoints a line of the log names: a zone of hundreds that fails at once fills no screen, and
 // the page /pools has all of them.
 const named = 8
 
-// logged is what the log was told about a pool.
-type logged struct {
+// told is what the log was told about a pool.
+type told struct {
 	brief  pick.Brief
 	pauses map[netip.AddrPort]int64 // of each endpoint
 }
 
+// briefed is what tells how a pool stands.
+type briefed interface {
+	Brief() balance.Brief
+	Status() balance.Status
+}
+
 // tell writes to the log what the last tick of a pool changed: its state, and ejected endpoints. Both are
 // rare, however many requests there are: a state lasts, and the ejections of an endpoint grow longer.
-func (p *l7Plane) tell(pool *pool) {
-	brief, before := pool.Brief(), pool.logged.brief
+func (l *told) tell(logger *slog.Logger, key route.Key, pool briefed) {
+	brief, before := pool.Brief(), l.brief
 	if brief == before {
 		return
 	}
-	pool.logged.brief = brief
-	status, key := pool.Status(), pool.entry.Key
-	logger := p.logger.With("service", key.Service.String(), "port", key.Port, "family", key.Family.String())
+	l.brief = brief
+	status := pool.Status()
+	logger = logger.With("service", key.Service.String(), "port", key.Port, "family", key.Family.String())
 	if key.Class != "" {
 		logger = logger.With("class", key.Class)
 	}
@@ -39,14 +48,14 @@ func (p *l7Plane) tell(pool *pool) {
 	if brief.Ejections == before.Ejections {
 		return
 	}
-	if out := pool.logged.paused(&status); len(out) > 0 {
+	if out := l.paused(&status); len(out) > 0 {
 		logger.Warn("endpoints ejected", "endpoints", out[:min(len(out), named)],
 			"count", len(out), "of", len(status.Endpoints))
 	}
 }
 
 // paused lists the endpoints that were ejected since the last call.
-func (l *logged) paused(s *pick.Status) []netip.AddrPort {
+func (l *told) paused(s *pick.Status) []netip.AddrPort {
 	var more []netip.AddrPort
 	now := make(map[netip.AddrPort]int64, len(s.Endpoints))
 	for i := range s.Endpoints {
@@ -67,5 +76,41 @@ func levelOf(s overflow.State) slog.Level {
 		return slog.LevelWarn
 	default:
 		return slog.LevelInfo
+	}
+}
+
+// problemLog remembers which problems the log was told of. One goroutine at a time.
+type problemLog struct {
+	logger   *slog.Logger
+	reported map[string]bool
+}
+
+// report logs each problem once when it appears and once when it is over.
+func (p *problemLog) report(ctx context.Context, problems []route.Problem) {
+	now := make(map[string]bool, len(problems))
+	for i := range problems {
+		problem, id := &problems[i], problems[i].Identity()
+		now[id] = true
+		if !p.reported[id] {
+			p.logger.Log(ctx, levelOfProblem(problem.Reason.Code), "problem", "service", problem.Service,
+				"code", problem.Reason.Code, "reason", problem.Reason.String())
+		}
+	}
+	for id := range p.reported {
+		if !now[id] {
+			p.logger.Info("problem is over", "problem", id)
+		}
+	}
+	p.reported = now
+}
+
+// levelOfProblem is Info for what every cluster has and no proxy for TCP on cluster IPs serves, Warn for what an operator
+// should mend.
+func levelOfProblem(c reason.Code) slog.Level {
+	switch c {
+	case reason.NoClusterIP, reason.OtherProxy, reason.ProtocolNotServed, reason.KernelNoAffinity:
+		return slog.LevelInfo
+	default:
+		return slog.LevelWarn
 	}
 }

@@ -61,6 +61,7 @@ type PoolStatus struct {
 	Service    string           `json:"service"` // namespace/name
 	Port       uint16           `json:"port"`
 	Family     string           `json:"family"`
+	Protocol   string           `json:"protocol,omitempty"` // UDP; empty: TCP
 	ClientZone topology.Zone    `json:"clientZone"`
 	Class      string           `json:"class,omitempty"` // of clients that policies tell apart; empty: all others
 	Algorithm  string           `json:"algorithm"`
@@ -154,6 +155,9 @@ func viewPool(e *route.Entry, s pick.Status, now time.Duration) PoolStatus {
 		Shed:       s.Shed,
 		Groups:     make([]GroupStatus, 0, len(s.Groups)),
 		Endpoints:  make([]EndpointStatus, 0, len(s.Endpoints)),
+	}
+	if e.Key.Protocol != topology.TCP {
+		v.Protocol = string(e.Key.Protocol)
 	}
 	for i := range s.Groups {
 		v.Groups = append(v.Groups, viewGroup(&s.Groups[i]))

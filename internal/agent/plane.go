@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/route"
 	"github.com/weir-lb/weir/internal/core/topology"
@@ -34,7 +33,7 @@ type dataPlane interface {
 // reading is what a data plane runs at one moment. It is immutable; only the pools in it live on.
 type reading struct {
 	table    *route.Table
-	pools    []*pick.Pool            // one for each of table.Entries, with its counters; none in a preview
+	pools    []livePool              // one for each of table.Entries, with its counters; none in a preview
 	open     map[netip.AddrPort]bool // the addresses that are listened on
 	problems []route.Problem         // of the table and of what cannot be applied
 }
@@ -57,7 +56,7 @@ type l7Plane struct {
 	ports     map[route.Key]*port             // by base
 	listeners map[netip.AddrPort]*listener
 	failing   map[netip.AddrPort]*failing
-	reported  map[string]bool // problems that the log was told of
+	log       problemLog
 
 	draining sync.WaitGroup // listeners, until their last request is over
 }
@@ -86,7 +85,7 @@ func newL7Plane(c *Config, logger *slog.Logger, m *metrics, clock func() time.Du
 		pools:     make(map[route.Key]*pool),
 		listeners: make(map[netip.AddrPort]*listener),
 		failing:   make(map[netip.AddrPort]*failing),
-		reported:  make(map[string]bool),
+		log:       problemLog{logger: logger},
 	}
 }
 
@@ -221,7 +220,7 @@ func (p *l7Plane) Tick() {
 	for _, pool := range p.order {
 		if pool.Active(now) {
 			pool.Tick(now)
-			p.tell(pool)
+			pool.told.tell(p.logger, pool.entry.Key, pool)
 		}
 	}
 	tried := false
@@ -239,7 +238,7 @@ func (p *l7Plane) Tick() {
 // publish makes what runs visible.
 func (p *l7Plane) publish() {
 	r := &reading{table: p.table, open: make(map[netip.AddrPort]bool, len(p.listeners)), problems: slices.Clone(p.table.Problems)}
-	r.pools = make([]*pick.Pool, 0, len(p.order))
+	r.pools = make([]livePool, 0, len(p.order))
 	for _, pool := range p.order {
 		r.pools = append(r.pools, pool.Pool)
 		if err := pool.spec.hashing.err; err != nil {
@@ -253,38 +252,8 @@ func (p *l7Plane) publish() {
 	for _, a := range slices.SortedFunc(maps.Keys(p.failing), netip.AddrPort.Compare) {
 		r.problems = append(r.problems, p.failing[a].problem())
 	}
-	p.report(r.problems)
+	p.log.report(context.Background(), r.problems)
 	p.last.Store(r)
-}
-
-// report logs each problem once when it appears and once when it is over.
-func (p *l7Plane) report(problems []route.Problem) {
-	now := make(map[string]bool, len(problems))
-	for i := range problems {
-		problem, id := &problems[i], problems[i].Identity()
-		now[id] = true
-		if !p.reported[id] {
-			p.logger.Log(context.Background(), levelOfProblem(problem.Reason.Code), "problem", "service", problem.Service,
-				"code", problem.Reason.Code, "reason", problem.Reason.String())
-		}
-	}
-	for id := range p.reported {
-		if !now[id] {
-			p.logger.Info("problem is over", "problem", id)
-		}
-	}
-	p.reported = now
-}
-
-// levelOfProblem is Info for what every cluster has and no proxy for TCP on cluster IPs serves, Warn for what an operator
-// should mend.
-func levelOfProblem(c reason.Code) slog.Level {
-	switch c {
-	case reason.NoClusterIP, reason.OtherProxy, reason.ProtocolNotServed:
-		return slog.LevelInfo
-	default:
-		return slog.LevelWarn
-	}
 }
 
 // Stop closes every listener and waits until all requests in flight are over or have had their time.

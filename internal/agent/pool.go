@@ -27,7 +27,7 @@ type pool struct {
 	capped   *overflow.Capped // around strategy
 	observer *observer
 	upstream *l7.Upstream // another one when requests are to be hashed in another way
-	logged   logged
+	told     told
 }
 
 // spec is what a pool takes over from an entry and what takes long to make. It is immutable.
@@ -167,8 +167,13 @@ func (p *l7Plane) update(pool *pool, e *route.Entry, s *spec) bool {
 // mean for ever, is more than a duration holds.
 const forever = 100 * 365 * 24 * time.Hour
 
+// drainer is a pool or its loop.
+type drainer interface {
+	Drain(zone topology.Zone, until time.Duration)
+}
+
 // drain ends the drains before and begins those of now.
-func drain(p *pick.Pool, before, now []topology.Drain, at time.Duration) {
+func drain(p drainer, before, now []topology.Drain, at time.Duration) {
 	for _, d := range before {
 		p.Drain(d.Zone, 0)
 	}

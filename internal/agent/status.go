@@ -33,7 +33,8 @@ type ServiceStatus struct {
 type PortStatus struct {
 	Port      uint16          `json:"port"`
 	Name      string          `json:"name,omitempty"`
-	Protocol  string          `json:"protocol"` // as the proxy understands it
+	Protocol  string          `json:"protocol"`            // as the proxy understands it; in the kernel TCP or UDP
+	DataPlane string          `json:"dataPlane,omitempty"` // kernel; empty: the proxy
 	Family    string          `json:"family"`
 	Addresses []AddressStatus `json:"addresses"`
 	// Chosen are the endpoints that policies and hints give the node: those that a kube-proxy there would use. Sorted.
@@ -89,6 +90,9 @@ func Preview(config Config, s *topology.Snapshot, policies *policy.Set) (Status,
 	table := newPlanner(config).next(s, policies).table
 	preview := reading{table: table, problems: slices.Clone(table.Problems)}
 	for _, e := range table.Entries {
+		if e.DataPlane == topology.DataPlaneKernel {
+			continue
+		}
 		preview.problems = append(preview.problems, newSpec(e, &spec{}).problems(e)...)
 	}
 	return preview.status(), nil
@@ -130,12 +134,16 @@ func (r *reading) portStatus(e *route.Entry) PortStatus {
 		Port:      e.Port.Port,
 		Name:      e.Port.Name,
 		Protocol:  protocolOf(e).String(),
+		DataPlane: string(e.DataPlane),
 		Family:    e.Key.Family.String(),
 		Chosen:    append([]netip.AddrPort{}, e.Chosen...), // an empty list in JSON, not null
 		Home:      e.HomeReady(),
 		Endpoints: len(e.Endpoints),
 		Reason:    e.Choice.String(),
 		Policy:    policyStatus(e),
+	}
+	if e.DataPlane == topology.DataPlaneKernel {
+		p.Protocol = string(e.Key.Protocol)
 	}
 	if e.Home.Code != "" {
 		p.HomeReason = e.Home.String()

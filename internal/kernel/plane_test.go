@@ -75,7 +75,7 @@ func TestFailedConnectionsAreCountedAndTheEndpointIsEjected(t *testing.T) {
 	}
 	loop := balance.New(balance.Options{}, balance.Config{})
 	loop.Apply(0, []route.Endpoint{{Addr: endpoints[0], Home: true}, {Addr: endpoints[1], Home: true}})
-	d := loop.Step(time.Second, port.Count(loop.Decision()))
+	d := loop.Step(time.Second, kernel.Count(loop.Decision(), []*kernel.Port{port}))
 	if err := port.Follow(n.now(), d); err != nil {
 		t.Fatal(err)
 	}

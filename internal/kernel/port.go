@@ -17,11 +17,10 @@ type Port struct {
 	isUDP   bool
 	members []endpoint // as in the Spec
 	table   uint32
-	slots   uint32 // of both sets together; 0: there is no table yet
-	at      uint32 // of the first slot
-	counts  []int  // slots of each member, as written; nil: to be written
-	groups  []time.Duration
-	out     balance.Counters
+	slots   uint32          // of both sets together; 0: there is no table yet
+	at      uint32          // of the first slot
+	counts  []int           // slots of each member, as written; nil: to be written
+	groups  []time.Duration // how long connecting takes
 }
 
 // endpoint is an endpoint of a port.
@@ -68,6 +67,14 @@ type Totals struct {
 	Established, Refused, TimedOut, Abandoned, Reset uint64 // connections, by what became of them
 	Flows                                            uint64 // of UDP
 	Open                                             int64
+}
+
+// Add gives the sum of two.
+func (t Totals) Add(o Totals) Totals {
+	return Totals{
+		Established: t.Established + o.Established, Refused: t.Refused + o.Refused, TimedOut: t.TimedOut + o.TimedOut,
+		Abandoned: t.Abandoned + o.Abandoned, Reset: t.Reset + o.Reset, Flows: t.Flows + o.Flows, Open: t.Open + o.Open,
+	}
 }
 
 // Port makes the port of an address, or changes its endpoints. Errors: no room; the port is then as before, or does not exist.
@@ -225,15 +232,32 @@ func (t *Port) Totals() Totals {
 	return sum
 }
 
-// Count gives what programs counted since the last call, for the groups of a decision about the endpoints of the Spec. It is
-// valid until the next call.
+// Placed changes when a program places a connection, or finds no endpoint for one.
+func (t *Port) Placed() uint64 {
+	if t.slots == 0 {
+		return 0
+	}
+	table := t.plane.kernel.Table(t.table)
+	return atomic.LoadUint64(&table.Placed) + atomic.LoadUint64(&table.Unplaced)
+}
+
+// Count gives what programs counted since the last call of the ports of one loop, which have the endpoints of its decision.
 //
 // A connection is a request that is answered when it is established: connecting takes longer where an endpoint accepts too
 // slowly. Resets are not failures of the endpoint, as a client that aborts is counted among them. Of a UDP flow no failure is
 // known.
-func (t *Port) Count(d *balance.Decision) *balance.Counters {
-	t.out.Groups = slices.Grow(t.out.Groups[:0], len(d.Groups))[:len(d.Groups)]
-	t.out.Endpoints = slices.Grow(t.out.Endpoints[:0], len(t.members))[:len(t.members)]
+func Count(d *balance.Decision, ports []*Port) *balance.Counters {
+	sum := &balance.Counters{
+		Groups: make([]balance.GroupCounters, len(d.Groups)), Endpoints: make([]balance.EndpointCounters, len(d.Endpoints)),
+	}
+	for _, t := range ports {
+		t.add(sum, d)
+	}
+	return sum
+}
+
+// add adds what one port counted.
+func (t *Port) add(sum *balance.Counters, d *balance.Decision) {
 	if len(t.groups) != len(d.Groups) {
 		t.groups = make([]time.Duration, len(d.Groups))
 	}
@@ -241,16 +265,23 @@ func (t *Port) Count(d *balance.Decision) *balance.Counters {
 		var unanswered, ok int64
 		var latency time.Duration
 		for _, i := range d.Groups[g].Members {
-			unanswered += t.count(i)
-			ok += t.out.Endpoints[i].OK
-			latency += t.out.Endpoints[i].Latency
+			c, waiting := t.count(i)
+			unanswered += waiting
+			ok += c.OK
+			latency += c.Latency
+			to := &sum.Endpoints[i]
+			to.Started += c.Started
+			to.OK += c.OK
+			to.Failed += c.Failed
+			to.Latency += c.Latency
+			to.InFlight += c.InFlight
 		}
 		if ok > 0 && latency > 0 {
 			t.groups[g] = nearest(t.groups[g], latency/time.Duration(ok))
 		}
-		t.out.Groups[g] = balance.GroupCounters{Unanswered: unanswered, RTT: t.groups[g]}
+		sum.Groups[g].Unanswered += unanswered
+		sum.Groups[g].RTT = max(sum.Groups[g].RTT, t.groups[g])
 	}
-	return &t.out
 }
 
 // nearest follows the shortest time of connecting: what is longer than usual is the endpoints' load and not the distance.
@@ -261,18 +292,18 @@ func nearest(before, now time.Duration) time.Duration {
 	return before + (now-before)/64
 }
 
-// count reads the counters of one endpoint; it gives how many connections wait.
-func (t *Port) count(i int) int64 {
+// count reads the counters of one endpoint, and how many connections wait.
+func (t *Port) count(i int) (balance.EndpointCounters, int64) {
 	e := &t.members[i]
 	now := read(t.plane.kernel.Endpoint(e.at))
 	c := balance.EndpointCounters{
 		Started: int64(now.started - e.seen.started), OK: int64(now.established - e.seen.established), //nolint:gosec // differences.
 		Failed:  int64(now.refused - e.seen.refused + now.timedOut - e.seen.timedOut), //nolint:gosec // the same.
-		Latency: time.Duration(now.nanos - e.seen.nanos), InFlight: now.inFlight(), //nolint:gosec // the same.
+		Latency: time.Duration(now.nanos - e.seen.nanos), InFlight: now.inFlight(),    //nolint:gosec // the same.
 	}
 	if t.isUDP {
 		c.OK = c.Started
 	}
-	e.seen, t.out.Endpoints[i] = now, c
-	return now.unanswered()
+	e.seen = now
+	return c, now.unanswered()
 }

@@ -11,6 +11,12 @@ const (
 	OutsideNotServed    Code = "OutsideNotServed"
 	AddressTaken        Code = "AddressTaken"
 	AddressNotBound     Code = "AddressNotBound"
+	KernelUnavailable   Code = "KernelUnavailable"
+	KernelIncomplete    Code = "KernelIncomplete"
+	KernelFull          Code = "KernelFull"
+	KernelNoAffinity    Code = "KernelNoAffinity"
+	KernelNoAlgorithm   Code = "KernelNoAlgorithm"
+	KernelNoClasses     Code = "KernelNoClasses"
 	StrategyRefused     Code = "StrategyRefused"
 	DrainOfNoZone       Code = "DrainOfNoZone"
 	MappedServiceAbsent Code = "MappedServiceAbsent"
@@ -48,6 +54,12 @@ func agentTexts() map[Code]string {
 			"service.kubernetes.io/service-proxy-name",
 		AddressTaken:        "another service port has this address already: {objects}",
 		AddressNotBound:     "cannot listen, trying again in {retry}: {objects}",
+		KernelUnavailable:   "the kernel cannot place connections, trying again in {retry}, the cluster's own proxy serves: {objects}",
+		KernelIncomplete:    "this kernel lacks {objects}",
+		KernelFull:          "a service port cannot be written to the kernel, the cluster's own proxy serves it: {objects}",
+		KernelNoAffinity:    "the kernel data plane keeps no session affinity, the cluster's own proxy serves {objects}",
+		KernelNoAlgorithm:   "the kernel places connections by share and weight, not by {objects}",
+		KernelNoClasses:     "the kernel does not tell clients apart, what policies say of some clients has no effect on {objects}",
 		StrategyRefused:     "the service's overflow settings are refused, the defaults are used: {objects}",
 		DrainOfNoZone:       "a zone is to be drained that no node and no endpoint is in: {objects}",
 		MappedServiceAbsent: "an address is mapped to a service that does not exist: {objects}",

@@ -61,7 +61,7 @@ type Compiler struct {
 	wide      map[author]bool            // rules about many services
 	pods      map[netip.Addr]*policy.Pod // of the node; nil without policies
 	known     []knownClient              // on the node, by address
-	conflicts map[netip.AddrPort]Key     // addresses that several ports ask for, and the first that does
+	conflicts map[socket]Key             // addresses that several ports ask for, and the first that does
 	unknown   []Problem                  // what policies name and the cluster does not have
 	silent    *policy.Settings           // what holds without policies; nil: not asked yet
 }
@@ -86,6 +86,14 @@ type binding struct {
 	address netip.AddrPort
 	key     Key // of the base
 }
+
+// socket is an address and port of a protocol.
+type socket struct {
+	address  netip.AddrPort
+	protocol topology.Protocol
+}
+
+func (b *binding) socket() socket { return socket{b.address, b.key.Protocol} }
 
 // NewCompiler makes a compiler that has compiled nothing yet.
 func NewCompiler(o Options) *Compiler {
@@ -213,15 +221,15 @@ func (c *Compiler) newUnit(svc *topology.Service, plans Plans) *unit {
 // findConflicts finds the addresses that several ports ask for, and tells whether they are others than before.
 func (c *Compiler) findConflicts() bool {
 	before := c.conflicts
-	first := make(map[netip.AddrPort]Key, len(c.units))
-	c.conflicts = make(map[netip.AddrPort]Key)
+	first := make(map[socket]Key, len(c.units))
+	c.conflicts = make(map[socket]Key)
 	for _, u := range c.units {
 		for _, binding := range u.bindings {
-			if holder, ok := first[binding.address]; ok {
-				c.conflicts[binding.address] = holder
+			if holder, ok := first[binding.socket()]; ok {
+				c.conflicts[binding.socket()] = holder
 				continue
 			}
-			first[binding.address] = binding.key
+			first[binding.socket()] = binding.key
 		}
 	}
 	return !maps.Equal(before, c.conflicts)

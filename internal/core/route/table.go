@@ -22,9 +22,11 @@ type Table struct {
 type Key struct {
 	Service topology.ServiceName
 	Port    uint16
-	Family  topology.Family
-	Zone    topology.Zone // the client's
-	Class   string        // empty: all clients that no policy tells apart
+	// Protocol is TCP, or UDP in the kernel.
+	Protocol topology.Protocol
+	Family   topology.Family
+	Zone     topology.Zone // the client's
+	Class    string        // empty: all clients that no policy tells apart
 }
 
 // Base is the key of the entry whose addresses serve the class, too.
@@ -33,11 +35,12 @@ func (k Key) Base() Key {
 	return k
 }
 
-// Compare orders keys by service, port, family, zone and class, so that a base comes before its classes.
+// Compare orders keys by service, port, protocol, family, zone and class, so that a base comes before its classes.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(
 		k.Service.Compare(o.Service),
 		cmp.Compare(k.Port, o.Port),
+		cmp.Compare(k.Protocol, o.Protocol),
 		cmp.Compare(k.Family, o.Family),
 		cmp.Compare(k.Zone, o.Zone),
 		cmp.Compare(k.Class, o.Class),
@@ -48,6 +51,7 @@ func (k Key) Compare(o Key) int {
 type Entry struct {
 	Key       Key
 	Port      topology.Port
+	DataPlane topology.DataPlane
 	Mode      topology.Mode    // the service's, with its default filled in
 	Drains    []topology.Drain // zones that the service's owner takes out of use
 	Addresses []netip.AddrPort // that the port is served on; none for a class: those of its base serve it

@@ -20,11 +20,18 @@ func (c *Compiler) unserved(svc *topology.Service) reason.Reason {
 		return reason.New(reason.OtherProxy, svc.String(), svc.Proxy)
 	case len(svc.ClusterIPs) == 0 && len(c.mappings[svc.ServiceName]) == 0:
 		return reason.New(reason.NoClusterIP, svc.String())
+	case svc.DataPlane == topology.DataPlaneKernel && svc.Sticky:
+		return reason.New(reason.KernelNoAffinity, svc.String())
 	case len(svc.Ports) == 0:
 		return reason.New(reason.NoPorts, svc.String())
 	default:
 		return reason.Reason{}
 	}
+}
+
+// isServed tells whether a port's protocol is served: UDP by the kernel alone.
+func isServed(svc *topology.Service, port topology.Port) bool {
+	return port.Protocol == topology.TCP || port.Protocol == topology.UDP && svc.DataPlane == topology.DataPlaneKernel
 }
 
 // bindings lists the addresses that a service is to be served on, by port and family.
@@ -34,12 +41,12 @@ func (c *Compiler) bindings(svc *topology.Service) []binding {
 	}
 	var all []binding
 	for _, port := range svc.Ports {
-		if port.Protocol != topology.TCP {
+		if !isServed(svc, port) {
 			continue
 		}
 		addresses := c.addresses(svc, port)
 		for _, family := range topology.Families() {
-			key := Key{Service: svc.ServiceName, Port: port.Port, Family: family, Zone: c.in.Client.Zone}
+			key := Key{Service: svc.ServiceName, Port: port.Port, Protocol: port.Protocol, Family: family, Zone: c.in.Client.Zone}
 			for _, a := range addresses {
 				if familyOf(svc, a.Addr()) == family {
 					all = append(all, binding{a, key})
@@ -104,7 +111,7 @@ func (c *Compiler) compile(u *unit) {
 		}
 	}
 	for _, port := range svc.Ports {
-		if port.Protocol != topology.TCP {
+		if !isServed(svc, port) {
 			u.problem(reason.New(reason.ProtocolNotServed, portName(svc.ServiceName, port)))
 			continue
 		}
@@ -121,15 +128,22 @@ func (c *Compiler) compile(u *unit) {
 
 // compilePort makes the entries of a service port in one family: that of all clients, then those of each class.
 func (c *Compiler) compilePort(u *unit, port topology.Port, family topology.Family) {
-	key := Key{Service: u.service.ServiceName, Port: port.Port, Family: family, Zone: c.in.Client.Zone}
+	key := Key{
+		Service: u.service.ServiceName, Port: port.Port, Protocol: port.Protocol, Family: family, Zone: c.in.Client.Zone,
+	}
 	addresses := c.served(u, key)
 	if len(addresses) == 0 {
 		return
 	}
-	for _, class := range c.classes(u, port) {
+	classes := c.classes(u, port)
+	if u.service.DataPlane == topology.DataPlaneKernel && len(classes) > 1 {
+		u.problem(reason.New(reason.KernelNoClasses, portName(u.service.ServiceName, port)))
+		classes = classes[:1]
+	}
+	for _, class := range classes {
 		key.Class = class.id
 		e := &Entry{
-			Key: key, Port: port, Mode: cmp.Or(u.service.Mode, c.options.Mode), Drains: u.service.Overflow.Drains,
+			Key: key, Port: port, DataPlane: u.service.DataPlane, Mode: cmp.Or(u.service.Mode, c.options.Mode), Drains: u.service.Overflow.Drains,
 			Clients: class.addrs, Settings: c.settings(u, class.settings),
 		}
 		if class.id == "" {
@@ -155,7 +169,7 @@ func (c *Compiler) served(u *unit, key Key) []netip.AddrPort {
 		if binding.key != key {
 			continue
 		}
-		holder, isConflict := c.conflicts[binding.address]
+		holder, isConflict := c.conflicts[binding.socket()]
 		if isConflict && (holder != key || slices.Contains(addresses, binding.address)) {
 			u.problem(reason.New(reason.AddressTaken, binding.address.String(), holder.Service.String()))
 			continue

@@ -60,6 +60,15 @@ func ImportedFrom(name ServiceName) (ServiceName, bool) {
 // ProxyWeir is weir's own name in Service.Proxy.
 const ProxyWeir = "weir"
 
+// DataPlane is what carries a service's traffic.
+type DataPlane string
+
+// The data planes.
+const (
+	DataPlaneProxy  DataPlane = ""       // weir's listeners, where a service is given to them; else the cluster's own proxy
+	DataPlaneKernel DataPlane = "kernel" // the kernel places connections
+)
+
 // Service is a named set of endpoints.
 type Service struct {
 	ServiceName
@@ -70,8 +79,9 @@ type Service struct {
 	ExternalPolicy       TrafficPolicy
 	ExternallyAccessible bool // has a node port, a load-balancer address in VIP mode or an external IP
 	Headless             bool
-	Sticky               bool   // requests of a client's address stay with one endpoint (sessionAffinity: ClientIP)
-	Proxy                string // the proxy that this service was given to by its label, as ProxyWeir; empty: the cluster's own
+	Sticky               bool      // requests of a client's address stay with one endpoint (sessionAffinity: ClientIP)
+	Proxy                string    // the proxy that this service was given to by its label, as ProxyWeir; empty: the cluster's own
+	DataPlane            DataPlane // that the service asks for
 	Overflow             OverflowSettings
 	OverloadLimit        float64      // expected overload that plans may allow: 0.2 is 20 % above the fair part; 0: default
 	Demand               []ZoneDemand // where the traffic starts, sorted by zone; empty: not told

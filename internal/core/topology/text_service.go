@@ -82,6 +82,11 @@ func (p *serviceParser) field(arg token) error {
 		s.ExternalPolicy, err = parsePolicy(value)
 	case "proxy":
 		s.Proxy, err = value.word("proxy", "-_./")
+	case "plane":
+		if value.text != string(DataPlaneKernel) {
+			return value.errorf("unknown data plane %q: want kernel", value.text)
+		}
+		s.DataPlane = DataPlaneKernel
 	case "strategy":
 		s.Overflow.Strategy, err = value.word("strategy", "-_.")
 	case "prefer":
@@ -93,7 +98,7 @@ func (p *serviceParser) field(arg token) error {
 	case "demand":
 		s.Demand, err = parseDemand(value)
 	default:
-		err = key.errorf("unknown field %q of a service: want port, ip, mode, internal, external, proxy, strategy, "+
+		err = key.errorf("unknown field %q of a service: want port, ip, mode, internal, external, proxy, plane, strategy, "+
 			"prefer, drain, overload-limit or demand", key.text)
 	}
 	return err
@@ -263,6 +268,9 @@ func (s *Service) formatPolicies() []string {
 	}
 	if s.Proxy != "" {
 		words = append(words, "proxy="+s.Proxy)
+	}
+	if s.DataPlane != DataPlaneProxy {
+		words = append(words, "plane="+string(s.DataPlane))
 	}
 	return words
 }

@@ -148,7 +148,7 @@ func TestBrokenTextIsRefusedWithItsPlaceAndAWayOut(t *testing.T) {
 		{"service web shed shed", `1:18 shed is there already: remove one`},
 		{"service web shy", `1:13 unknown word "shy" of a service: want exposed, headless, shed, sticky or FIELD=VALUE`},
 		{"service web size=1", `1:13 unknown field "size" of a service: want port, ip, mode, internal, external, ` +
-			`proxy, strategy, prefer, drain, overload-limit or demand`},
+			`proxy, plane, strategy, prefer, drain, overload-limit or demand`},
 		{"endpoints a:3", `1:1 endpoints of no service: write a service statement before`},
 		{"service web; endpoints a", `1:24 bad endpoint "a": want ZONE:COUNT, as in a:3, b:1! or -:1`},
 		{"service web; endpoints a:", `1:26 bad number of endpoints "": want a whole number from 1 to 10000`},

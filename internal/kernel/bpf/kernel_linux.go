@@ -358,13 +358,26 @@ func IsPinned(pins string) bool {
 }
 
 // Detach removes all that was pinned in a folder, links first, and the folder; it tells how many hooks it freed.
+//
+// Errors: a folder that is in no bpf file system, which is left as it is.
 func Detach(pins string) (int, error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(pins, &stat); errors.Is(err, unix.ENOENT) {
+		return 0, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("find pins: %w", err)
+	}
+	if stat.Type != unix.BPF_FS_MAGIC {
+		return 0, fmt.Errorf("%s is in no bpf file system", pins)
+	}
 	links, err := os.ReadDir(filepath.Join(pins, "links"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, fmt.Errorf("read pinned links: %w", err)
 	}
-	if err := os.RemoveAll(pins); err != nil {
-		return 0, fmt.Errorf("remove pins: %w", err)
+	for _, folder := range []string{"links", version} {
+		if err := os.RemoveAll(filepath.Join(pins, folder)); err != nil {
+			return 0, fmt.Errorf("remove pins: %w", err)
+		}
 	}
-	return len(links), nil
+	return len(links), os.Remove(pins)
 }

@@ -35,8 +35,11 @@ func Service(s *corev1.Service, o Options) (*topology.Service, []reason.Finding)
 	if !svc.Headless {
 		svc.ClusterIPs = p.clusterIPs(s)
 	}
+	if value, ok := s.Labels[api.LabelDataPlane]; ok {
+		svc.DataPlane = topology.DataPlane(p.oneOf(at("metadata.labels", api.LabelDataPlane), value, api.DataPlaneKernel))
+	}
 	p.settings(svc, s.Annotations, o)
-	p.unknownKeys("metadata.labels", s.Labels, []string{api.LabelDistribution, api.LabelGlobal})
+	p.unknownKeys("metadata.labels", s.Labels, []string{api.LabelDistribution, api.LabelGlobal, api.LabelDataPlane})
 	return svc, p.list
 }
 
