@@ -16,6 +16,7 @@ type livePool interface{ Status() balance.Status }
 // planes gives each entry of a table to the data plane that its service asks for.
 type planes struct {
 	proxy, kernel dataPlane
+	table         *route.Table // that was applied last
 
 	mu     sync.Mutex
 	halves [2]*reading // that joined is made of
@@ -24,6 +25,10 @@ type planes struct {
 
 // Apply implements dataPlane. What the table cannot have is reported by the proxy's half.
 func (p *planes) Apply(t *route.Table) {
+	if t == p.table {
+		return
+	}
+	p.table = t
 	proxy, kernel := *t, route.Table{Client: t.Client}
 	proxy.Entries = nil
 	for _, e := range t.Entries {

@@ -107,15 +107,16 @@ func (k *Kernel) checkPins() {
 func (k *Kernel) folder() string     { return filepath.Join(k.options.Pins, version) }
 func (k *Kernel) linkFolder() string { return filepath.Join(k.options.Pins, "links") }
 
-// flowsForEach is how many UDP flows of unconnected sockets are remembered for each endpoint there is room for.
-const flowsForEach = 4
+// maxFlows bounds how many UDP flows of unconnected sockets are remembered, two entries each; the one that was not used for
+// longest is forgotten first, and gets another endpoint with its next datagram.
+const maxFlows = 1 << 16
 
 // openMaps takes over the pinned maps, all or none, or makes new ones.
 func (k *Kernel) openMaps(spec *ebpf.CollectionSpec) error {
 	c := k.options.Capacity
 	entries := map[string]uint32{
 		objectsMapWeirServices: c.Services, objectsMapWeirTables: c.Services, objectsMapWeirEndpoints: c.Endpoints,
-		objectsMapWeirSlots: c.Slots / SlotsInBlock, objectsMapWeirFlows: c.Endpoints * flowsForEach,
+		objectsMapWeirSlots: c.Slots / SlotsInBlock, objectsMapWeirFlows: maxFlows,
 	}
 	for name, n := range entries {
 		spec.Maps[name].MaxEntries = max(1, n)
