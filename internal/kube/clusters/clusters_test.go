@@ -175,6 +175,41 @@ func TestAFurtherClusterIsFollowedAndKeptWhileItIsLost(t *testing.T) {
 	s.await(t, "west eu: ")
 }
 
+func TestAClusterCannotNameEverMoreZonesAndEndpoints(t *testing.T) {
+	t.Parallel()
+	west := apitest.New(t)
+	for n := range 11 {
+		many := slice(fmt.Sprint("web-", n), map[string]string{api.LabelGlobal: "true", api.LabelServiceName: "web"})
+		for i := range 100 {
+			many.Endpoints = append(many.Endpoints, discoveryv1.Endpoint{
+				Addresses: []string{fmt.Sprintf("10.1.%d.%d", n, i)}, Zone: new(fmt.Sprintf("z-%d-%d", n, i)),
+			})
+		}
+		west.Set(many)
+	}
+	s := follow(t, ownCluster(t, secret("west", kubeconfig(t, west.URL(), "", ""))))
+	var zones map[topology.Zone]bool
+	patience.Until(t, "the cluster is followed", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		zones = make(map[topology.Zone]bool)
+		endpoints := 0
+		for _, c := range s.clusters {
+			for _, list := range c.Services {
+				endpoints += len(list)
+				for i := range list {
+					zones[list[i].Zone] = true
+				}
+			}
+		}
+		return endpoints == 1000
+	})
+	delete(zones, "")
+	if len(zones) > 64 {
+		t.Errorf("%d zones are known", len(zones))
+	}
+}
+
 func TestImportsOfTheOlderVersionAreFoundToo(t *testing.T) {
 	t.Parallel()
 	s := follow(t, ownCluster(t))

@@ -32,6 +32,7 @@ const (
 	maxImports   = 5000 // ServiceImports
 	maxSlices    = 2000 // EndpointSlices of one cluster
 	maxEndpoints = 1000 // of one Service in one cluster
+	maxZones     = 64   // that one cluster names while it is followed; others count as not known
 )
 
 // Sink takes what other clusters serve: a feed.Feed.

@@ -27,7 +27,8 @@ type remote struct {
 	server string
 	secret *corev1.Secret
 	end    context.CancelFunc
-	isTold bool // it was heard of, be it that its API server does not answer
+	isTold bool                   // it was heard of, be it that its API server does not answer
+	zones  map[topology.Zone]bool // that it ever named; one goroutine
 }
 
 // newRemote reads the Secret that names a cluster.
@@ -36,7 +37,7 @@ func newRemote(s *corev1.Secret) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &remote{server: config.Host, secret: s}
+	r := &remote{server: config.Host, secret: s, zones: make(map[topology.Zone]bool)}
 	if r.client, err = newClient(config); err != nil {
 		return nil, fmt.Errorf("use the kubeconfig: %w", err)
 	}
@@ -125,10 +126,27 @@ func (r *remote) services(objects map[string]client.Object) (found map[topology.
 	found = make(map[topology.ServiceName][]topology.Endpoint, len(grouped))
 	for name, list := range grouped {
 		endpoints, _ := convert.Slices(list, nil)
+		isCut = r.boundZones(endpoints) || isCut
 		svc := &topology.Service{ServiceName: name, Endpoints: endpoints}
 		topology.NewSnapshot(nil, []*topology.Service{svc}, topology.Costs{}) // sorts
 		isCut = isCut || len(endpoints) > maxEndpoints
 		found[name] = slices.Clip(svc.Endpoints[:min(len(svc.Endpoints), maxEndpoints)])
 	}
 	return found, isCut
+}
+
+// boundZones takes the zones from endpoints whose zone is one too many: zones are labels of metrics, of which a cluster that names
+// others again and again would make ever more.
+func (r *remote) boundZones(endpoints []topology.Endpoint) (isCut bool) {
+	for i := range endpoints {
+		e := &endpoints[i]
+		switch {
+		case e.Zone == "" || r.zones[e.Zone]:
+		case len(r.zones) < maxZones:
+			r.zones[e.Zone] = true
+		default:
+			e.Zone, isCut = "", true
+		}
+	}
+	return isCut
 }
