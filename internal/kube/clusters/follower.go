@@ -156,9 +156,9 @@ func (f *Follower) say(subject string, err error) {
 		delete(f.told, subject)
 	}
 	f.mu.Unlock()
-	switch {
-	case text == before:
-	case text == "":
+	switch text {
+	case before:
+	case "":
 		f.options.Logger.Info("all is well again", "subject", subject)
 	default:
 		f.options.Logger.Warn("a problem with other clusters, what was known last is used", "subject", subject, "error", text)

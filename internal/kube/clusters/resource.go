@@ -160,42 +160,63 @@ func (r *resource) watch(ctx context.Context, version string) (string, error) {
 		return "", fmt.Errorf("watch: %w", err)
 	}
 	defer w.Stop()
-	events, pending, isTold := w.ResultChan(), 0, false
+	f := &flow{resource: r, watch: w, version: version}
+	if err := f.follow(); err != nil {
+		return "", err
+	}
+	if ctx.Err() == nil && !f.isTold && time.Since(began) < watchFor/2 {
+		return "", errEnded
+	}
+	return f.version, ctx.Err()
+}
+
+// flow is one watch.
+type flow struct {
+	*resource
+
+	watch   watch.Interface
+	version string // to go on from
+	isTold  bool   // there was an event
+	pending int    // events that are not reported yet
+}
+
+// follow takes events until the watch ends.
+func (f *flow) follow() error {
+	events := f.watch.ResultChan()
 	due := time.NewTimer(0)
 	defer due.Stop()
 	for {
 		select {
 		case event, isOpen := <-events:
 			if !isOpen {
-				if pending > 0 {
-					r.report()
-				}
-				if ctx.Err() == nil && !isTold && time.Since(began) < watchFor/2 {
-					return "", errEnded
-				}
-				return version, ctx.Err()
+				f.flush()
+				return nil
 			}
-			if err := r.take(event, &version); err != nil {
-				return "", err
+			if err := f.take(event); err != nil {
+				return err
 			}
-			isTold = true
-			if pending++; pending == 1 {
+			switch f.pending {
+			case 1:
 				due.Reset(delay)
-			}
-			if pending == maxPending {
+			case maxPending:
 				events = nil
 			}
 		case <-due.C:
-			if pending > 0 {
-				r.report()
-			}
-			events, pending = w.ResultChan(), 0
+			f.flush()
+			events = f.watch.ResultChan()
 		}
 	}
 }
 
+func (f *flow) flush() {
+	if f.pending > 0 {
+		f.report()
+	}
+	f.pending = 0
+}
+
 // take notes one event.
-func (r *resource) take(event watch.Event, version *string) error {
+func (f *flow) take(event watch.Event) error {
 	if event.Type == watch.Error {
 		return fmt.Errorf("watch: %w", apierrors.FromObject(event.Object))
 	}
@@ -203,12 +224,13 @@ func (r *resource) take(event watch.Event, version *string) error {
 	if !ok {
 		return fmt.Errorf("watch: an event of %T", event.Object)
 	}
-	*version = o.GetResourceVersion()
+	f.version, f.isTold = o.GetResourceVersion(), true
+	f.pending++
 	switch event.Type {
 	case watch.Added, watch.Modified:
-		r.put(o)
+		f.put(o)
 	case watch.Deleted:
-		delete(r.objects, o.GetNamespace()+"/"+o.GetName())
+		delete(f.objects, o.GetNamespace()+"/"+o.GetName())
 	case watch.Bookmark, watch.Error:
 	}
 	return nil

@@ -20,9 +20,9 @@ const KindServiceImport = "ServiceImport"
 // alike. The types of sigs.k8s.io/mcs-api are not used: they are two sets of the same fields.
 type ServiceImport struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 
-	Spec ServiceImportSpec `json:"spec,omitempty"`
+	Spec ServiceImportSpec `json:"spec"`
 	// Status says which clusters export the Service, which EndpointSlices say themselves.
 	Status map[string]any `json:"status,omitempty"`
 }
@@ -50,7 +50,7 @@ type ServiceImportPort struct {
 // AsService gives the Service that a ServiceImport stands for: its ports, its cluster-set IPs and its settings, under
 // topology.ImportedName.
 func (i *ServiceImport) AsService() *corev1.Service {
-	s := &corev1.Service{ObjectMeta: *i.ObjectMeta.DeepCopy()}
+	s := &corev1.Service{ObjectMeta: *i.DeepCopy()}
 	s.Kind = KindServiceImport
 	s.Name = topology.ImportedName(topology.ServiceName{Name: s.Name}).Name
 	spec := &s.Spec

@@ -16,10 +16,10 @@ import (
 	"github.com/weir-lb/weir/internal/kube/feed"
 )
 
-// imported makes a slice of a ServiceImport of namespace shop, as slice does.
-func imported(name, of, cluster string, endpoints ...string) *discoveryv1.EndpointSlice {
+// imported makes a slice of the ServiceImport shop/web, as slice does.
+func imported(name, cluster string, endpoints ...string) *discoveryv1.EndpointSlice {
 	s := slice(name, "", endpoints...)
-	s.Labels = map[string]string{api.LabelImportedName: of, api.LabelSourceCluster: cluster}
+	s.Labels = map[string]string{api.LabelImportedName: "web", api.LabelSourceCluster: cluster}
 	return s
 }
 
@@ -44,9 +44,9 @@ func TestAnImportHasTheEndpointsOfAllClustersAndKnowsItsOwn(t *testing.T) {
 		w := start(t, feed.Options{Clusters: true}, node("n1", "a"))
 		w.set(service("web"))
 		w.set(slice("web-1", "web", "10.1.0.1@n1/a"))
-		w.set(imported("import-own", "web", "here", "10.1.0.1/a"))
-		w.set(imported("import-west", "web", "west", "10.2.0.1/a", "127.0.0.1/a", "10.0.0.1/a"))
-		w.set(imported("import-east", "web", "east", "10.3.0.1"))
+		w.set(imported("import-own", "here", "10.1.0.1/a"))
+		w.set(imported("import-west", "west", "10.2.0.1/a", "127.0.0.1/a", "10.0.0.1/a"))
+		w.set(imported("import-east", "east", "10.3.0.1"))
 		equal(t, "the import before it is there", "none", w.endpoints("web.clusterset"))
 		w.feed.SetImports([]*corev1.Service{serviceImport("web", "10.0.9.9")})
 		// The own endpoint is as the own slice says; 127.0.0.1 and 10.0.0.1, the cluster IP of shop/web, are refused.
@@ -78,7 +78,7 @@ func TestWithoutClustersImportedSlicesAreLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, feed.Options{})
 		w.set(service("web", api.LabelGlobal+"=true"))
-		w.set(imported("import-west", "web", "west", "10.2.0.1/a"))
+		w.set(imported("import-west", "west", "10.2.0.1/a"))
 		equal(t, "endpoints", "", w.endpoints("web"))
 		equal(t, "records", "web", names(w.state()))
 	})

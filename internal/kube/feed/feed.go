@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/convert"
 	"github.com/weir-lb/weir/internal/latest"
@@ -182,18 +182,16 @@ func (f *Feed) publish() {
 // warn logs each problem of a node, and of a service with endpoints in other clusters, once for as long as it is there.
 func (f *Feed) warn() {
 	now := make(map[string]bool, len(f.builder.nodeProblems))
-	tell := func(message string, problems []reason.Finding) {
-		for _, p := range problems {
-			text := p.String()
-			now[text] = true
-			if !f.problems[text] {
-				f.options.Logger.Warn(message, "problem", text)
-			}
-		}
-	}
-	tell("node problem", f.builder.nodeProblems)
+	problems := slices.Clone(f.builder.nodeProblems)
 	for _, r := range f.builder.joined() {
-		tell("problem of a service of several clusters", r.Problems)
+		problems = append(problems, r.Problems...)
+	}
+	for _, p := range problems {
+		text := p.String()
+		now[text] = true
+		if !f.problems[text] {
+			f.options.Logger.Warn("problem of an object", "kind", p.Object.Kind, "problem", text)
+		}
 	}
 	f.problems = now
 }
