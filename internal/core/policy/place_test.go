@@ -345,8 +345,14 @@ func TestFailoverNamesZonesOfOtherClusters(t *testing.T) {
 		zone          topology.Zone
 		cluster, want string
 	}{
-		{"b", "", "tier 1"}, {"b", "west", "tier 1"}, {"a", "west", "excluded"}, {"", "west", "excluded"},
-		{"b", "east", "tier 2"}, {"", "east", "tier 2"}, {"b", "north", "excluded"}, {"c", "", "excluded"},
+		{"b", "", "tier 1"},
+		{"b", "west", "tier 1"},
+		{"a", "west", "excluded"},
+		{"", "west", "excluded"},
+		{"b", "east", "tier 2"},
+		{"", "east", "tier 2"},
+		{"b", "north", "excluded"},
+		{"c", "", "excluded"},
 	} {
 		if got := word(s.Place(in("a"), policy.Spot{Zone: c.zone, Cluster: c.cluster})); got != c.want {
 			t.Errorf("zone %q of cluster %q: %s, want %s", c.zone, c.cluster, got, c.want)
