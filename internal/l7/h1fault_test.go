@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/weir-lb/weir/internal/core/pick"
+	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/l7"
 )
 
@@ -251,5 +253,37 @@ func TestBytesOfEachOffset(t *testing.T) {
 	}
 	if got := converse(t, p.Addr(), strings.Replace(ask, "Host", "Connection: close\r\nHost", 1)); !strings.Contains(got, "hello") {
 		t.Errorf("in the end got %q", got)
+	}
+}
+
+// TestOurOwnWantOfFileDescriptorsIsNotTheEndpointsFault leaves the process without any for a moment.
+func TestOurOwnWantOfFileDescriptorsIsNotTheEndpointsFault(t *testing.T) {
+	p := start(t, l7.Options{Protocol: l7.HTTP}, failing(t, 200))
+	conn := dial(t, p.Addr())
+	say(conn, "GET / HTTP/1.1\r\nHost: h\r\n")
+	waitFor(t, func() bool {
+		p.saw.mu.Lock()
+		defer p.saw.mu.Unlock()
+		return p.saw.open == 1
+	})
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	none := before
+	none.Cur = 3
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	say(conn, "\r\n")
+	_, head := hear(conn)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if statusLine(head) != "HTTP/1.1 503 Service Unavailable" || !strings.Contains(head, "Retry-After: 1\r\n") {
+		t.Errorf("got %q", head)
+	}
+	if saw := p.saw.next(t); saw.Reason != reason.ConnectionLimit || p.pool.Status().Endpoints[0].InFlight != 0 {
+		t.Errorf("reported %+v", saw)
 	}
 }

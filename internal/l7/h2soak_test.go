@@ -89,15 +89,25 @@ func (s slowly) Read(p []byte) (int, error) {
 // TestNoByteIsLostDoubledOrMixedUp sends bodies of many sizes both ways at once on many streams, with clients that read slowly, that leave, and
 // endpoints that break off. Whatever arrives whole has its checksum, and belongs to its request.
 func TestNoByteIsLostDoubledOrMixedUp(t *testing.T) {
-	for name, m := range map[string]mood{"calm": calm, "moody": moody} {
+	for name, c := range map[string]struct {
+		mood
+		protocol l7.Protocol
+		h2       bool
+	}{
+		"calm HTTP/2": {calm, l7.HTTP, true}, "moody HTTP/2": {moody, l7.HTTP, true},
+		"calm HTTP/1": {calm, l7.HTTP, false}, "moody HTTP/1": {moody, l7.HTTP, false},
+		"calm HTTP/1 to HTTP/2": {calm, l7.H2C, false}, "moody HTTP/1 to HTTP/2": {moody, l7.H2C, false},
+		"calm HTTP/2 to HTTP/1": {calm, l7.WebSocket, true}, "moody HTTP/2 to HTTP/1": {moody, l7.WebSocket, true},
+	} {
 		t.Run(name, func(t *testing.T) {
+			m := c.mood
 			endpoints := []netip.AddrPort{serve(t, mirror(m)), serve(t, mirror(m)), serve(t, mirror(m))}
-			p := start(t, l7.Options{Upstreams: only(poolOf(endpoints...), nil)})
+			p := start(t, l7.Options{Protocol: c.protocol, Upstreams: only(poolOf(endpoints...), nil)})
 			each := 5
 			var asking sync.WaitGroup
 			var whole, broken atomic.Int64
 			for conn := range 4 {
-				asker := soaker{client(t, true), p.url, m}
+				asker := soaker{client(t, c.h2), p.url, m}
 				asker.Timeout = 0
 				for stream := range 10 {
 					asking.Go(func() {

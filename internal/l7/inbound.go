@@ -223,9 +223,11 @@ func (c *inbound) ask(x *call, h *h1.Head) {
 		framing = h1.Sized
 	}
 	c.body = h1.NewBody(framing, h.Length, c.streams.options.Limits.Head)
-	x.length, x.upgrade = h.Length, h.Upgrade
-	x.near.finished = framing == h1.Empty
-	x.far.last = x.near.finished
+	x.length = h.Length
+	if framing == h1.Empty {
+		x.upgrade = h.Upgrade // with a body it is not clear which bytes would be whose
+		x.near.finished, x.far.last = true, true
+	}
 	c.mu.Lock()
 	c.keep = h.Keep
 	c.mu.Unlock()
@@ -338,38 +340,56 @@ func (c *inbound) head(x *call, b *batch) {
 	w := &c.lines
 	w.b = append(append(append(out.b, x.asked.version...), ' '), statusOf(h.Status)...)
 	w.b = append(append(append(w.b, ' '), http.StatusText(h.Status)...), "\r\n"...)
-	w.length = h.Status != http.StatusNoContent && h.Status >= http.StatusOK
+	if !isInterim {
+		c.frameLocked(x, isOld)
+	}
+	w.length = c.framing == h1.Sized || x.near.ended && h.Status != http.StatusNoContent
 	x.responseFields(w)
 	switch {
 	case isInterim:
 	case isSwitch:
-		c.framing, c.patient = h1.Unframed, true
+		c.patient, c.keep = true, false
 		w.Add("connection", "Upgrade")
 		w.Add("upgrade", x.upgrade)
 	default:
-		c.frameLocked(x, isOld)
+		c.closingLocked(x, isOld)
 	}
 	w.b = append(w.b, "\r\n"...)
 	c.noteLocked(out, w.b, b)
 	w.b = nil
 }
 
-// frameLocked writes the fields that frame a response.
+// frameLocked decides how a response is framed. A trailer section needs chunks.
 func (c *inbound) frameLocked(x *call, isOld bool) {
-	h, w := &x.heard, &c.lines
-	isWhole := x.near.ended // nothing follows
+	h := &x.heard
 	switch {
-	case isWhole:
+	case x.near.ended:
 		c.framing = h1.Empty
-		if !x.bodiless && h.Length < 0 {
-			w.Add("content-length", "0")
-		}
-	case h.Length >= 0:
+	case x.tunnel:
+		c.framing = h1.Unframed
+	case h.Length >= 0 && (isOld || !hasField(h.Fields, "trailer")):
 		c.framing = h1.Sized
 	case isOld:
 		c.framing = h1.Unframed
 	default:
 		c.framing = h1.Chunked
+	}
+}
+
+func hasField(list []h2.Field, name string) bool {
+	for i := range list {
+		if list[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// closingLocked writes the fields that frame a response, and decides whether the connection goes on.
+func (c *inbound) closingLocked(x *call, isOld bool) {
+	w := &c.lines
+	if x.near.ended && !x.bodiless && x.heard.Length < 0 {
+		w.Add("content-length", "0")
 	}
 	// A request whose rest may still come ends the connection: where the next one would begin is not certain to be reached.
 	c.keep = c.keep && c.framing != h1.Unframed && x.near.finished && !x.ends && !c.streams.stopping.Load()

@@ -301,13 +301,14 @@ func (c *outbound) open(x *call, b *batch) bool {
 	w := &c.lines
 	w.b = append(append(append(append(out.b, x.asked.method...), ' '), x.asked.target...), " HTTP/1.1\r\n"...)
 	w.Add("host", x.asked.authority)
-	w.length = true
+	isWhole := x.far.last && x.far.queue.len() == 0 && len(x.far.trailer) == 0
+	isSized := x.length >= 0 && (isWhole || !hasField(x.asked.fields.list, "trailer"))
+	w.length = isSized
 	x.requestFields(w)
 	if x.upgrade != "" {
 		w.Add("connection", "Upgrade")
 		w.Add("upgrade", x.upgrade)
 	}
-	isWhole := x.far.last && x.far.queue.len() == 0 && len(x.far.trailer) == 0
 	c.framing = h1.Sized
 	switch {
 	case isWhole:
@@ -315,7 +316,7 @@ func (c *outbound) open(x *call, b *batch) bool {
 		if x.length < 0 && hasBodyUsually(x.asked.method) {
 			w.Add("content-length", "0")
 		}
-	case x.length < 0:
+	case !isSized:
 		c.framing = h1.Chunked
 		w.Add("transfer-encoding", "chunked")
 	}

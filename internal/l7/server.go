@@ -108,7 +108,7 @@ func (s *Server) Keep(endpoints []netip.AddrPort) {
 
 // Serve accepts connections until Shutdown, and then returns nil.
 func (s *Server) Serve() error {
-	pause := time.Duration(0)
+	var pause, warned time.Duration
 	for {
 		conn, err := s.listener.Accept()
 		switch {
@@ -120,13 +120,19 @@ func (s *Server) Serve() error {
 		default:
 			// Out of file descriptors, most likely: what is served goes on, and frees some.
 			pause = nextPause(pause)
-			s.options.Logger.Warn("accept", "address", s.addr.String(), "error", err, "pause", pause)
+			if now := s.shared.clock(); warned == 0 || now-warned > warnEvery {
+				warned = now
+				s.options.Logger.Warn("accept", "address", s.addr.String(), "error", err)
+			}
 			if !s.rest(pause) {
 				return nil
 			}
 		}
 	}
 }
+
+// warnEvery is how often the same want is worth a line.
+const warnEvery = 10 * time.Second
 
 // nextPause doubles from 5 ms to 1 s: short enough not to be felt, long enough not to spin.
 func nextPause(pause time.Duration) time.Duration {
