@@ -76,18 +76,18 @@ func (s *shared) begin(client netip.Addr) retrier {
 }
 
 // hash makes the request's key, or the TCP connection's if r is nil, if its upstream asks for one. Call it once, before next.
-func (c *retrier) hash(from *client, r *request) {
-	if !c.upstream.Hash.IsEmpty() {
-		c.key = c.upstream.Hash.key(from, r)
+func (x *retrier) hash(from *client, r *request) {
+	if !x.upstream.Hash.IsEmpty() {
+		x.key = x.upstream.Hash.key(from, r)
 	}
 }
 
 // next asks the pool for an endpoint that was not tried yet. The empty reason means that there is one.
-func (c *retrier) next() reason.Code {
-	ticket, verdict := c.pick(c.clock())
+func (x *retrier) next() reason.Code {
+	ticket, verdict := x.pick(x.clock())
 	switch verdict {
 	case pick.Picked:
-		c.adopt(ticket)
+		x.adopt(ticket)
 		return ""
 	case pick.Shed:
 		return reason.RequestShed
@@ -97,70 +97,70 @@ func (c *retrier) next() reason.Code {
 }
 
 // pick asks for an endpoint that was not tried yet.
-func (c *retrier) pick(now time.Duration) (pick.Ticket, pick.Verdict) {
-	return c.upstream.Pool.Pick(now, pick.Request{Key: c.key.hash, HasKey: c.key.ok, Avoid: c.tried[:c.attempts]})
+func (x *retrier) pick(now time.Duration) (pick.Ticket, pick.Verdict) {
+	return x.upstream.Pool.Pick(now, pick.Request{Key: x.key.hash, HasKey: x.key.ok, Avoid: x.tried[:x.attempts]})
 }
 
-func (c *retrier) adopt(ticket pick.Ticket) {
-	c.ticket, c.open, c.answered = ticket, true, false
-	c.tried[c.attempts] = ticket.ID()
-	c.attempts++
+func (x *retrier) adopt(ticket pick.Ticket) {
+	x.ticket, x.open, x.answered = ticket, true, false
+	x.tried[x.attempts] = ticket.ID()
+	x.attempts++
 }
 
 // mayRetry tells whether the policy sees an occasion for another attempt in how this one ended.
-func (c *retrier) mayRetry(e ending, status int) bool {
-	return c.attempts < c.retry.Attempts && c.retry.allows(e, status)
+func (x *retrier) mayRetry(e ending, status int) bool {
+	return x.attempts < x.retry.Attempts && x.retry.allows(e, status)
 }
 
 // again finds another endpoint after an attempt that ended so, if the budget allows it and there is one left. The attempt
 // that failed ends with its outcome; if there is no other, it stays the current one. Ask mayRetry before, and
 // whether nothing can happen twice.
-func (c *retrier) again(e ending, status int) bool {
-	now := c.clock()
-	if !c.budget.withdraw(now) {
+func (x *retrier) again(e ending, status int) bool {
+	now := x.clock()
+	if !x.budget.withdraw(now) {
 		return false
 	}
-	ticket, verdict := c.pick(now)
+	ticket, verdict := x.pick(now)
 	if verdict != pick.Picked {
 		return false
 	}
-	c.closeTicket(e.outcome(status))
-	c.adopt(ticket)
+	x.closeTicket(e.outcome(status))
+	x.adopt(ticket)
 	return true
 }
 
 // answer tells the pool how the attempt was answered, once: later calls of the same attempt do nothing.
-func (c *retrier) answer(at time.Duration, o pick.Outcome) {
-	if c.answered || !c.open {
+func (x *retrier) answer(at time.Duration, o pick.Outcome) {
+	if x.answered || !x.open {
 		return
 	}
-	c.answered = true
-	c.ticket.Answer(at, o)
+	x.answered = true
+	x.ticket.Answer(at, o)
 }
 
 // closeTicket ends the attempt with its outcome, and records an answer first if there was none.
-func (c *retrier) closeTicket(o pick.Outcome) {
-	if !c.open {
+func (x *retrier) closeTicket(o pick.Outcome) {
+	if !x.open {
 		return
 	}
-	now := c.clock()
-	c.answer(now, o)
-	c.open = false
-	c.ticket.Close(now, o)
+	now := x.clock()
+	x.answer(now, o)
+	x.open = false
+	x.ticket.Close(now, o)
 }
 
 // connected passes on how long a new connection took; 0 means that a kept one was used.
-func (c *retrier) connected(took time.Duration) {
-	if took > 0 && c.open {
-		c.ticket.Connected(took)
+func (x *retrier) connected(took time.Duration) {
+	if took > 0 && x.open {
+		x.ticket.Connected(took)
 	}
 }
 
 // result fills in what the retrier knows.
-func (c *retrier) result(r *Result) {
-	r.Attempts = c.attempts
-	r.Duration = c.clock() - c.start
-	if c.attempts > 0 {
-		r.Endpoint, r.Zone, r.Cost = c.ticket.Addr(), c.ticket.Zone(), c.ticket.Cost()
+func (x *retrier) result(r *Result) {
+	r.Attempts = x.attempts
+	r.Duration = x.clock() - x.start
+	if x.attempts > 0 {
+		r.Endpoint, r.Zone, r.Cost = x.ticket.Addr(), x.ticket.Zone(), x.ticket.Cost()
 	}
 }

@@ -166,7 +166,7 @@ func (s *Server) admit(conn net.Conn) {
 	}
 	a.observer = s.shared.upstreams.Load().of(a.client.remote.Addr()).observer()
 	a.observer.Connections(1)
-	served := true
+	var served bool
 	switch s.options.Protocol {
 	case Detect:
 		served = s.running.start(func() { s.detect(a) })
