@@ -42,6 +42,9 @@ const (
 	unframed
 )
 
+// trailerMost bounds the fields of a trailer section: as a head's, by default.
+const trailerMost = 128
+
 // maxChunkLine bounds a chunk's size line with its extensions, which are not in use: as net/http has it.
 const maxChunkLine = 4 << 10
 
@@ -132,7 +135,7 @@ func (d *Body) trailerLine(b []byte) (int, reason.Code) {
 		d.state = done
 		return n, ""
 	}
-	if d.trailer += n; d.limit > 0 && d.trailer > d.limit {
+	if d.trailer += n; d.limit > 0 && d.trailer > d.limit || len(d.Trailer) >= trailerMost {
 		return 0, reason.HeadTooLarge
 	}
 	name, value, ok := cutField(line)

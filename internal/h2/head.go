@@ -33,8 +33,10 @@ func ParseRequest(fields []Field) (Head, error) {
 		return h, err
 	}
 	switch {
-	case h.Method == "CONNECT": // refused by who asks; it has neither scheme nor path
+	case h.Method == "CONNECT" && h.Scheme == "" && h.Path == "": // refused by who asks
 		return h, nil
+	case h.Method == "CONNECT":
+		return h, MalformedError("CONNECT with :scheme or :path")
 	case h.Method == "" || !syntax.IsToken(h.Method):
 		return h, MalformedError("no valid :method")
 	case h.Scheme != "http" && h.Scheme != "https":

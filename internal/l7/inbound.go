@@ -223,11 +223,9 @@ func (c *inbound) ask(x *call, h *h1.Head) {
 		framing = h1.Sized
 	}
 	c.body = h1.NewBody(framing, h.Length, c.streams.options.Limits.Head)
-	x.length = h.Length
-	if framing == h1.Empty {
-		x.upgrade = h.Upgrade // with a body it is not clear which bytes would be whose
-		x.near.finished, x.far.last = true, true
-	}
+	x.length, x.upgrade = h.Length, h.Upgrade
+	x.near.finished = framing == h1.Empty
+	x.far.last = x.near.finished
 	c.mu.Lock()
 	c.keep = h.Keep
 	c.mu.Unlock()

@@ -304,7 +304,7 @@ func (s *streams) report(l *link, fault *h2.Error) {
 func (s *streams) reportStray(c *outbound) {
 	s.strays.Add(1)
 	if now, last := s.now(), time.Duration(s.logged.Load()); now-last >= time.Second && s.logged.CompareAndSwap(int64(last), int64(now)) {
-		s.options.Logger.Warn("connection closed", "peer", "endpoint", "address", c.origin.addr.String(),
+		s.options.Logger.Warn("connection closed", "endpoint", c.origin.addr.String(),
 			"fault", "bytes after the end of an answer", "closed_so_far", s.strays.Load())
 	}
 }

@@ -221,9 +221,10 @@ func (c *outbound) receiveBody(x *call, seq uint32, b *batch) bool {
 	return true
 }
 
-// switchTo grants the client the protocol that it asked for: from then on bytes go both ways. An answer that was not asked for is none.
+// switchTo grants the client the protocol that it asked for: from then on bytes go both ways. An answer that was not asked for, or comes
+// before the request's end, is none.
 func (c *outbound) switchTo(x *call, protocol string, b *batch) {
-	if x.upgrade == "" || !strings.EqualFold(protocol, x.upgrade) {
+	if x.upgrade == "" || !strings.EqualFold(protocol, x.upgrade) || !x.near.finished || !x.far.ended {
 		x.leaveFar(h2.Cancel, b)
 		x.closeTicket(pick.ServerError)
 		x.refuse(reason.EndpointReset, b)
@@ -303,8 +304,12 @@ func (c *outbound) open(x *call, b *batch) bool {
 	w.Add("host", x.asked.authority)
 	isWhole := x.far.last && x.far.queue.len() == 0 && len(x.far.trailer) == 0
 	isSized := x.length >= 0 && (isWhole || !hasField(x.asked.fields.list, "trailer"))
-	w.length = isSized
+	w.length, w.joins = isSized, x.asked.version == http2Version
 	x.requestFields(w)
+	if w.cookie != "" {
+		w.Add("cookie", w.cookie)
+		w.cookie = ""
+	}
 	if x.upgrade != "" {
 		w.Add("connection", "Upgrade")
 		w.Add("upgrade", x.upgrade)

@@ -34,6 +34,8 @@ func (s *serial) init(streams *streams, sock *socket, self carrier) {
 type lines struct {
 	b      []byte
 	length bool // Content-Length is as the head says
+	joins  bool // Cookies, which HTTP/2 lets clients split, become one (RFC 9113 section 8.2.3)
+	cookie string
 }
 
 // Add adds a field.
@@ -41,7 +43,13 @@ func (l *lines) Add(name, value string) { l.b = h1.AppendField(l.b, name, value)
 
 // AddField adds a field.
 func (l *lines) AddField(f h2.Field) {
-	if l.length || f.Name != "content-length" {
+	switch {
+	case f.Name == "content-length" && !l.length:
+	case f.Name == "cookie" && l.joins && l.cookie == "":
+		l.cookie = f.Value
+	case f.Name == "cookie" && l.joins:
+		l.cookie += "; " + f.Value
+	default:
 		l.Add(f.Name, f.Value)
 	}
 }

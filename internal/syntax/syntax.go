@@ -53,14 +53,25 @@ func IsFieldValue[T Text](s T) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
-// IsTarget accepts visible characters but '#', which no request target has, and bytes above ASCII.
+// IsTarget accepts visible characters but '#', which no request target has, and bytes above ASCII. A path has no '%' but before two hexadecimal
+// digits; queries have, by clients that do not encode them.
 func IsTarget[T Text](s T) bool {
+	inPath := true
 	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c == 0x7f || c == '#' {
+		switch c := s[i]; {
+		case c <= ' ', c == 0x7f, c == '#':
+			return false
+		case c == '?':
+			inPath = false
+		case c == '%' && inPath && (i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2])):
 			return false
 		}
 	}
 	return len(s) > 0
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 // IsAuthority accepts a host with or without a port: no user information, and nothing that begins a path.

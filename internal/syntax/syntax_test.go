@@ -60,7 +60,12 @@ func TestTargetsAndAuthorities(t *testing.T) {
 			t.Errorf("the authority %q is accepted", s)
 		}
 	}
-	for s := range strings.FieldsSeq("/ * /%2F?a=b|[c] /\xc3\xa4 http://h/") {
+	for _, s := range []string{"/%", "/%2", "/%zz", "/a%2?b=c"} {
+		if syntax.IsTarget(s) {
+			t.Errorf("the target %q is accepted", s)
+		}
+	}
+	for s := range strings.FieldsSeq("/ * /%2F?a=b|[c] /?a=100% /\xc3\xa4 http://h/") {
 		if !syntax.IsTarget(s) {
 			t.Errorf("the target %q is refused", s)
 		}
