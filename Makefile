@@ -1,4 +1,4 @@
-# Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale, mutations. Tools are
+# Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale, mutations, smuggling, peers. Tools are
 # pinned in tools.mod (helm in tools-helm.mod and controller-gen in tools-crd.mod, because their needs would change those of the others) and built by the go
 # command; the programs that tests run (curl, wrk, chromium, nft, ip) and promtool come from the system's packages. STATIC is how weir,
 # the tools and the control plane are built, and what vet is told, so that all share what is compiled.
@@ -10,6 +10,7 @@ CRDGEN   := $(STATIC) $(GO) tool -modfile=tools-crd.mod controller-gen
 FUZZTIME ?= 20000x
 BENCH    ?= .
 COUNT    ?= 1
+ROUNDS   ?= 7
 E2EFLAGS ?=
 PKG      ?= ./...
 PROOF    ?= steady,skew,spike,brownout,half-failing,gray,zone-loss,speeds
@@ -91,6 +92,14 @@ proof: build
 # about ten minutes. RECORD=FILE keeps what endpoints and clients received, byte for byte.
 smuggling: clients
 	$(GO) test -count=1 -timeout 40m -run 'Requests|Responses' ./test/peers -table $(if $(RECORD),-record $(abspath $(RECORD)))
+
+# What a request costs weir, HAProxy, nginx and Envoy: processor time of each, in ROUNDS interleaved rounds of loads of three seconds, as a
+# table. Not part of test; half an hour on a machine with nothing else to do. ROUNDS=1 checks that everything runs.
+peers: clients
+	@command -v nginx >/dev/null && command -v h2load >/dev/null && [ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -qq nginx-light libnginx-mod-stream nghttp2-client >/dev/null; } || \
+	  { echo "make peers needs nginx with its stream module and h2load: install them with your system's package manager" >&2; exit 1; }
+	$(GO) test -tags peers -count=1 -timeout 3h -run PeersCost ./test/peers -rounds $(ROUNDS) $(if $(filter 1,$(ROUNDS)),-length 1s)
 
 # Do tests notice? Breaks one promise at a time and runs the test that has to fail. Not part of CI. MUTATION='drain trial'
 # chooses.

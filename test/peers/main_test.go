@@ -28,7 +28,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	program = filepath.Join(folder, "weir")
-	build := exec.Command("go", "build", "-o", program, "../../cmd/weir") //nolint:noctx // ends when the compiler does.
+	build := exec.Command("go", "build", "-o", program, "../../cmd/weir")  //nolint:noctx // ends when the compiler does.
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath") // as make build does
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)

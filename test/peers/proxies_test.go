@@ -15,12 +15,12 @@ import (
 	"github.com/weir-lb/weir/internal/patience"
 )
 
-// route is a port of a proxy and the endpoint behind it. The endpoint is spoken to in HTTP/1.1 unless h2 or tcp is set;
+// route is a port of a proxy and the endpoint behind it. The endpoint is spoken to in HTTP/1.1 unless h2, grpc or tcp is set;
 // clients may speak HTTP/1 or, by prior knowledge, HTTP/2.
 type route struct {
-	name     string
-	endpoint string
-	h2, tcp  bool
+	name          string
+	endpoint      string
+	h2, grpc, tcp bool
 }
 
 // proxy is a proxy that runs as a process.
@@ -99,9 +99,12 @@ func startWeir(t *testing.T, ip string, routes []route) *proxy {
 	var ports, slices strings.Builder
 	for _, r := range routes {
 		kind := "kubernetes.io/ws" // both of HTTP's versions for clients, HTTP/1.1 for the endpoint
-		if r.h2 {
+		switch {
+		case r.h2:
 			kind = "kubernetes.io/h2c"
-		} else if r.tcp {
+		case r.grpc:
+			kind = "grpc"
+		case r.tcp:
 			kind = "tcp"
 		}
 		fmt.Fprintf(&ports, "  - {name: %s, port: %d, appProtocol: %s}\n", r.name, portOf(p.address[r.name]), kind)
@@ -161,7 +164,7 @@ defaults
 		mode, server := "http", ""
 		if r.tcp {
 			mode = "tcp"
-		} else if r.h2 {
+		} else if r.h2 || r.grpc {
 			server = " proto h2"
 		}
 		fmt.Fprintf(&b, "listen %s\n  mode %s\n  bind %s\n  server one %s%s\n", r.name, mode, p.address[r.name], r.endpoint, server)
@@ -181,13 +184,14 @@ func startEnvoy(t *testing.T, ip string, routes []route) *proxy {
         stat_prefix: x
         codec_type: AUTO
         use_remote_address: true
+        generate_request_id: false
         route_config: {virtual_hosts: [{name: all, domains: ["*"], routes: [{match: {prefix: "/"}, route: {cluster: %s, timeout: 60s}}]}]}
         http_filters: [{name: r, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}]`, r.name)
 		options := ""
 		if r.tcp {
 			filter = fmt.Sprintf(`name: envoy.filters.network.tcp_proxy
       typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, stat_prefix: x, cluster: %s}`, r.name)
-		} else if r.h2 {
+		} else if r.h2 || r.grpc {
 			options = `, typed_extension_protocol_options: {envoy.extensions.upstreams.http.v3.HttpProtocolOptions: ` +
 				`{"@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions, explicit_http_config: {http2_protocol_options: {}}}}`
 		}
