@@ -135,8 +135,10 @@ func (b *backend) serve(c net.Conn, received *bytes.Buffer) {
 		received.Write(buffer[:n])
 		b.mu.Unlock()
 		pending = append(pending, buffer[:n]...)
-		silent := n == 0 && isTimeout(err)
-		if err != nil && !silent {
+		var silent error // nothing more comes
+		if n == 0 && isTimeout(err) {
+			silent = err
+		} else if err != nil {
 			return
 		}
 		if pending, err = b.answer(c, pending, silent); err != nil {
@@ -163,9 +165,9 @@ func isTimeout(err error) bool {
 
 // answer answers the complete requests among the pending bytes, and gives what is left. A sloppy backend answers once a
 // request is complete or broken, or nothing more comes.
-func (b *backend) answer(c net.Conn, pending []byte, silent bool) ([]byte, error) {
+func (b *backend) answer(c net.Conn, pending []byte, silent error) ([]byte, error) {
 	if !b.strict {
-		if _, rest, err := parseRequest(pending); len(pending) > 0 && (silent || err == nil && len(rest) == 0 || err != nil && !errors.Is(err, errIncomplete)) {
+		if _, rest, err := parseRequest(pending); len(pending) > 0 && (silent != nil || err == nil && len(rest) == 0 || err != nil && !errors.Is(err, errIncomplete)) {
 			var all strings.Builder
 			for _, line := range looseLine.FindAllSubmatch(pending, -1) {
 				all.WriteString(answer(string(line[1]), string(line[2])))

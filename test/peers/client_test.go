@@ -24,6 +24,9 @@ const silence = 5 * time.Second
 // end, or that of a refusal, is the connection's.
 const last = "GET /last HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"
 
+// endOfFile in the end of what is sent stands for the end of the client's side of the connection.
+const endOfFile = "\x00EOF\x00"
+
 // transcript is what a client got.
 type transcript struct {
 	raw     string
@@ -43,13 +46,13 @@ func dial(t *testing.T, address string) *net.TCPConn {
 
 // exchange sends bytes and reads until the proxy closes the connection. Methods are those of the requests that may be
 // answered, since an answer to HEAD has no body.
-func exchange(t *testing.T, address string, send string, methods []string, eof bool) *transcript {
+func exchange(t *testing.T, address, send string, methods []string) *transcript {
 	t.Helper()
 	c := dial(t, address)
 	defer func() { _ = c.Close() }()
 	go func() {
-		_, _ = c.Write([]byte(send))
-		if eof {
+		_, _ = c.Write([]byte(strings.TrimSuffix(send, endOfFile)))
+		if strings.HasSuffix(send, endOfFile) {
 			_ = c.CloseWrite()
 		}
 	}()
@@ -170,7 +173,7 @@ func (c *h2client) send(stream uint32, f *form) {
 }
 
 // headers sends a header block, in as many frames as it needs.
-func (c *h2client) headers(stream uint32, fields []field, end bool) { //nolint:revive // it is the frame's flag.
+func (c *h2client) headers(stream uint32, fields []field, end bool) {
 	const size = 16 << 10
 	block := c.block(fields)
 	first := block[:min(size, len(block))]

@@ -65,9 +65,9 @@ func (p *pair) run(t *testing.T, f *form, kind string) *result {
 	if f.h2 {
 		r.transcript = exchangeH2(t, address, f)
 	} else if f.eof {
-		r.transcript = exchange(t, address, f.bytes, f.methods(), true)
+		r.transcript = exchange(t, address, f.bytes+endOfFile, f.methods())
 	} else {
-		r.transcript = exchange(t, address, f.bytes+last, f.methods(), false)
+		r.transcript = exchange(t, address, f.bytes+last, f.methods())
 	}
 	for i := range 2 {
 		target := fmt.Sprintf("/next-%d-%d", p.turn, i)

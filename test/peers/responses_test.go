@@ -95,7 +95,7 @@ func (m *misbehaving) run(t *testing.T, f *form) *badResult {
 	}
 	head := fmt.Sprintf("%s %s HTTP/%s\r\nHost: %s\r\nConnection: close\r\n\r\n", method, badTarget, version, defaultHost)
 	r := &badResult{}
-	r.raw = exchange(t, address, head, []string{method}, false).raw
+	r.raw = exchange(t, address, head, []string{method}).raw
 	r.got = outcome(r.raw, method)
 	if late := f.text("late"); late != "" {
 		m.sendLate(late)
