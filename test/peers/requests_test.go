@@ -178,7 +178,7 @@ func (r *result) cell(f *form) string {
 			parts = append(parts, a)
 		}
 	}
-	if len(parts) == 0 && len(r.broken) == 0 {
+	if len(parts) == 0 && !slices.ContainsFunc(r.broken, func(s string) bool { return !strings.HasPrefix(s, "incomplete") }) {
 		parts = append(parts, "closed")
 	}
 	if r.open {
