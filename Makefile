@@ -1,4 +1,4 @@
-# Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale, mutations, smuggling, peers, autobahn. Tools are
+# Verbs: build test lint fuzz bench golden generate e2e, and install, deploy-check, check-metrics, kube, scale, mutations, smuggling, peers. Tools are
 # pinned in tools.mod (helm in tools-helm.mod and controller-gen in tools-crd.mod, because their needs would change those of the others) and built by the go
 # command; the programs that tests run (curl, wrk, chromium, nft, ip) and promtool come from the system's packages. STATIC is how weir,
 # the tools and the control plane are built, and what vet is told, so that all share what is compiled.
@@ -20,7 +20,7 @@ MUTATION ?=
 PREFIX   ?= $(HOME)/.local
 
 .DEFAULT_GOAL := build
-.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces bpf kube e2e scale proof mutations smuggling peers autobahn generate deploy-check check-metrics
+.PHONY: build install test test-quick test-live lint fuzz bench golden clients namespaces bpf kube e2e scale proof mutations smuggling peers generate deploy-check check-metrics
 
 # bin/weir, static.
 build:
@@ -100,10 +100,6 @@ peers: clients
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -qq nginx-light libnginx-mod-stream nghttp2-client >/dev/null; } || \
 	  { echo "make peers needs nginx with its stream module and h2load: install them with your system's package manager" >&2; exit 1; }
 	$(GO) test -tags peers -count=1 -timeout 3h -run PeersCost ./test/peers -rounds $(ROUNDS) $(if $(filter 1,$(ROUNDS)),-length 1s)
-
-# The Autobahn suite for WebSocket through weir, but for its cases about speed and compression. Needs Python 2.7: PYTHON2=PATH names one.
-autobahn:
-	$(GO) test -tags peers -count=1 -run Autobahn ./test/peers
 
 # Do tests notice? Breaks one promise at a time and runs the test that has to fail. Not part of CI. MUTATION='drain trial'
 # chooses.
