@@ -22,8 +22,15 @@ func (s *story) begin(now time.Duration) {
 	*s = story{begun: true, state: Calm, reason: reason.New(reason.ZoneCopes), since: now}
 }
 
+// stateLasts is the shortest time that a state is reported: near a limit the law crosses it several times a second, which no reader
+// of a log can follow. Calm is left at once.
+const stateLasts = time.Second
+
 // tell moves the state to where the law stands.
 func (s *story) tell(m moment, w *weir) {
+	if s.state != Calm && m.now-s.since < stateLasts {
+		return
+	}
 	state, code := w.stands(s.state)
 	code = w.ofNode(code)
 	if state == s.state && !s.renamed(code) {
