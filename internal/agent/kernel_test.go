@@ -28,7 +28,7 @@ func inCgroup(t *testing.T, cgroup, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }()
 	c := exec.CommandContext(t.Context(), "curl", "-sS", "-m", "10", "-w", " %{remote_ip}", url)
 	c.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(folder.Fd())}
 	out, _ := c.CombinedOutput()
@@ -45,7 +45,7 @@ func kernelCgroup(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cgroup, err := os.MkdirTemp(root, "weir-agent-test-")
+	cgroup, err := os.MkdirTemp(root, "weir-agent-test-") //nolint:usetesting // a cgroup is a folder of its file system.
 	if err != nil {
 		t.Fatal(err)
 	}

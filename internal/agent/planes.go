@@ -3,6 +3,7 @@ package agent
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/weir-lb/weir/internal/core/balance"
@@ -73,7 +74,7 @@ func join(a, b *reading) *reading {
 	all := &reading{
 		table:    &route.Table{Client: a.table.Client},
 		open:     make(map[netip.AddrPort]bool, len(a.open)+len(b.open)),
-		problems: append(a.problems[:len(a.problems):len(a.problems)], b.problems...),
+		problems: slices.Concat(a.problems, b.problems),
 	}
 	maps.Copy(all.open, a.open)
 	maps.Copy(all.open, b.open)

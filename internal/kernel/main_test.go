@@ -51,7 +51,7 @@ func ask(network, address string) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 	_, _ = conn.Write([]byte("?"))
 	buffer := make([]byte, 64)
@@ -84,7 +84,7 @@ func sendTo(address string) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := conn.WriteToUDPAddrPort([]byte("?"), to); err != nil {
 		return "error: " + err.Error()
@@ -118,32 +118,33 @@ type node struct {
 }
 
 // newNode makes a node without pins; it is gone when the test ends.
-func newNode(t testing.TB) *node {
-	t.Helper()
+func newNode(tb testing.TB) *node {
+	tb.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("programs are loaded into the kernel by root alone")
+		tb.Skip("programs are loaded into the kernel by root alone")
 	}
 	root, err := bpf.FindCgroup()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	n := &node{t: t, began: time.Now()}
-	if n.cgroup, err = os.MkdirTemp(root, "weir-test-"); err != nil {
-		t.Fatal(err)
+	n := &node{t: tb, began: time.Now()}
+	if n.cgroup, err = os.MkdirTemp(root, "weir-test-"); err != nil { //nolint:usetesting // a cgroup is a folder of its file system.
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { rmdir(t, n.cgroup) })
+	tb.Cleanup(func() { rmdir(tb, n.cgroup) })
 	return n
 }
 
 // rmdir removes a cgroup, once the kernel has forgotten the processes in it.
-func rmdir(t testing.TB, cgroup string) {
+func rmdir(tb testing.TB, cgroup string) {
+	tb.Helper()
 	for range 100 {
 		if err := os.Remove(cgroup); err == nil || os.IsNotExist(err) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("the cgroup %s cannot be removed", cgroup)
+	tb.Errorf("the cgroup %s cannot be removed", cgroup)
 }
 
 // pin gives the node a bpf file system to pin in.
@@ -258,17 +259,17 @@ func (n *node) hold(address string) (name string, release func()) {
 }
 
 // serve answers on an address with a name, over TCP and UDP; port 0 of it is any that is free.
-func serve(t testing.TB, name, address string) netip.AddrPort {
-	t.Helper()
+func serve(tb testing.TB, name, address string) netip.AddrPort {
+	tb.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	u, err := net.ListenPacket("udp", l.Addr().String())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close(); _ = u.Close() })
+	tb.Cleanup(func() { _ = l.Close(); _ = u.Close() })
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -276,7 +277,7 @@ func serve(t testing.TB, name, address string) netip.AddrPort {
 				return
 			}
 			go func() {
-				defer conn.Close()
+				defer func() { _ = conn.Close() }()
 				_, _ = conn.Write([]byte(name))
 				_, _ = io.Copy(io.Discard, conn)
 			}()
@@ -334,13 +335,13 @@ func tally(lines []string) map[string]int {
 }
 
 // programs counts the programs on a cgroup.
-func programs(t testing.TB, cgroup string) int {
-	t.Helper()
+func programs(tb testing.TB, cgroup string) int {
+	tb.Helper()
 	folder, err := os.Open(cgroup)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }()
 	n := 0
 	for _, attach := range []ebpf.AttachType{
 		ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupInet6Connect, ebpf.AttachCGroupUDP4Sendmsg, ebpf.AttachCGroupUDP6Sendmsg,
@@ -349,7 +350,7 @@ func programs(t testing.TB, cgroup string) int {
 	} {
 		result, err := link.QueryPrograms(link.QueryOptions{Target: int(folder.Fd()), Attach: attach})
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		n += len(result.Programs)
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // errFull says that a map has no room left.
-var errFull = errors.New("the kernel's maps are full: a new start of the agent makes larger ones") //nolint:gochecknoglobals // a sentinel.
+var errFull = errors.New("the kernel's maps are full: a new start of the agent makes larger ones")
 
 // room gives out the elements of an array, in ranges of powers of two. What was given back is used again for the same size.
 type room struct {

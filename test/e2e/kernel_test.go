@@ -42,7 +42,7 @@ func newKernelNode(t *testing.T, c *cluster) *kernelNode {
 	if _, err := os.Stat(root + "/unified"); err == nil {
 		root += "/unified"
 	}
-	cgroup, err := os.MkdirTemp(root, "weir-e2e-")
+	cgroup, err := os.MkdirTemp(root, "weir-e2e-") //nolint:usetesting // a cgroup is a folder of its file system.
 	if err != nil {
 		t.Fatal(err)
 	}

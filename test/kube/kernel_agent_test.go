@@ -33,7 +33,7 @@ func newKernelClient(t *testing.T, node *kube.Proxy) *kernelClient {
 	if _, err := os.Stat(root + "/unified"); err == nil {
 		root += "/unified"
 	}
-	name, err := os.MkdirTemp(root, "weir-kube-")
+	name, err := os.MkdirTemp(root, "weir-kube-") //nolint:usetesting // a cgroup is a folder of its file system.
 	if err != nil {
 		t.Fatal(err)
 	}

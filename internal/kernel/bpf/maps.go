@@ -59,11 +59,6 @@ type Capacity struct {
 	Slots     uint32
 }
 
-// covers tells whether all that o has room for fits.
-func (c Capacity) covers(o Capacity) bool {
-	return c.Services >= o.Services && c.Endpoints >= o.Endpoints && c.Slots >= o.Slots
-}
-
 // Options say where programs run and what outlives the process.
 type Options struct {
 	// Cgroup is the folder of the cgroup whose processes' sockets are placed; empty: the root of the cgroup2 file system.
