@@ -79,7 +79,7 @@ const (
 	FieldManager = "weir"
 )
 
-// DataPlaneKernel, as the value of LabelDataPlane, has the kernel of each node place connections and UDP flows of its pods on
+// DataPlaneKernel is the value of LabelDataPlane that has the kernel of each node place connections and UDP flows of its pods on
 // endpoints when they are made.
 const DataPlaneKernel = "kernel"
 

@@ -69,7 +69,7 @@ func (k *kernelClient) zones(app *kube.App) []string {
 		k.t.Fatalf("a connection to %v failed: %v: %s", address, err, out)
 	}
 	var answered []netip.AddrPort
-	for _, line := range strings.Fields(string(out)) {
+	for line := range strings.FieldsSeq(string(out)) {
 		self, err := hex.DecodeString(line) // an address as IPv6, and the port
 		if err != nil || len(self) != 18 {
 			k.t.Fatalf("the answer is %q, %v", line, err)
