@@ -66,9 +66,9 @@ golden:
 
 # The clients that tests run through the proxy, and the browser that draws charts for them. Installed where that can be done without asking; named where it cannot.
 clients:
-	@command -v curl >/dev/null && command -v wrk >/dev/null && command -v chromium >/dev/null && command -v haproxy >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk chromium haproxy >/dev/null; } || \
-	  { echo "the tests need the programs curl, wrk, chromium and haproxy: install them with your system's package manager" >&2; exit 1; }
+	@command -v curl >/dev/null && command -v wrk >/dev/null && command -v chromium >/dev/null && command -v haproxy >/dev/null && command -v redis-server >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq curl wrk chromium haproxy redis-server >/dev/null; } || \
+	  { echo "the tests need the programs curl, wrk, chromium, haproxy and redis-server: install them with your system's package manager" >&2; exit 1; }
 
 # What tests make namespaces with, in which kube-proxy runs: root, ip, and nft, which kube-proxy calls itself.
 namespaces:
