@@ -17,6 +17,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/pick"
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/l7"
+	"github.com/weir-lb/weir/internal/patience"
 )
 
 // dialFrom opens a raw HTTP/2 connection from an address of its own.
@@ -141,24 +142,6 @@ func TestAnswersThatAreNotReadAreHeldInBounds(t *testing.T) {
 	}
 }
 
-// lines is a log that a test reads.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // TestFloodsEndTheConnection: each is named in the log and ends with ENHANCE_YOUR_CALM, and another client's requests are answered meanwhile.
 func TestFloodsEndTheConnection(t *testing.T) {
 	for name, act := range map[string]func(*peer, uint32){
@@ -186,7 +169,7 @@ func TestFloodsEndTheConnection(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := new(lines)
+			log := new(patience.Log)
 			p := start(t, l7.Options{
 				Upstreams: only(poolOf(rawServer(t, func(p *peer) {
 					for f := p.hear(); f != nil; f = p.hear() {
