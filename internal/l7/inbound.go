@@ -2,7 +2,6 @@ package l7
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -36,7 +35,7 @@ type inbound struct {
 const (
 	// lingerTime lets a client read its refusal before the connection is reset; a round trip between continents.
 	lingerTime = 500 * time.Millisecond
-	// lingerBytes bounds what is read for that: what a socket's buffer holds.
+	// lingerBytes bounds what is read while the client has not got all of it: what a socket's buffer holds.
 	lingerBytes = 256 << 10
 )
 
@@ -78,11 +77,15 @@ func (c *inbound) read() {
 	c.end(&b)
 }
 
-// isBlocked tells whether the reader has to wait for the call before it reads on: a whole request waits already, or too much of a body.
+// isBlocked tells whether the reader has to wait for the call before it reads on: a whole request waits already, or too much of a body. When all
+// is said it may have to wait for the end.
 func (c *inbound) isBlocked() bool {
 	x, seq := c.current()
-	if x == nil || c.closed.Load() {
+	if c.closed.Load() {
 		return false
+	}
+	if x == nil {
+		return c.discarded > lingerBytes
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -96,9 +99,6 @@ func (c *inbound) isBlocked() bool {
 	}
 }
 
-// errEnough ends a connection on which all is said, and whose client does not listen.
-var errEnough = errors.New("more bytes after the end")
-
 // handle does what all that was read asks for.
 func (c *inbound) handle(b *batch) error {
 	for {
@@ -111,9 +111,6 @@ func (c *inbound) handle(b *batch) error {
 		case c.isLeaving():
 			c.discarded += c.have
 			c.consume(c.have)
-			if c.discarded > lingerBytes {
-				return errEnough
-			}
 			return nil
 		case !c.begin(b):
 			return nil
@@ -276,6 +273,9 @@ func (c *inbound) refuse(code reason.Code, b *batch) {
 func (c *inbound) silence(err error, b *batch) error {
 	x, seq := c.current()
 	if x == nil {
+		if err == io.EOF { //nolint:errorlint // it comes bare
+			c.rest() // it may still read what was said
+		}
 		if !os.IsTimeout(err) || !c.timed || c.headSize() == 0 || c.isLeaving() {
 			return err
 		}
@@ -300,6 +300,17 @@ func (c *inbound) finish(x *call, seq uint32, b *batch) bool {
 	x.mu.Unlock()
 	b.flush()
 	return isTunnel
+}
+
+// Close closes the connection. A client that knows its answer's end by the connection's must not take a part for the whole.
+func (c *inbound) Close() error {
+	c.mu.Lock()
+	isCut := c.framing == h1.Unframed && !c.patient && (c.call != nil || c.writing || c.pendingLocked() > 0)
+	c.mu.Unlock()
+	if isCut {
+		reject(c.Conn)
+	}
+	return c.serial.Close()
 }
 
 // end ends the connection, and with it the call.
@@ -442,7 +453,7 @@ func (c *inbound) announce(*batch) {
 func (c *inbound) check(now time.Duration, calls []waiter, b *batch) []waiter {
 	idle := c.streams.options.Timeouts.Idle
 	c.mu.Lock()
-	cut := c.isStuckLocked(now) || c.leaving >= gone && now-c.leftAt > pingWait
+	cut := c.isStuckLocked(now) || c.isUnclosedLocked(now, lingerTime)
 	cut = cut || c.call == nil && c.leaving == staying && idle > 0 && now-c.idleAt-watchEvery > idle
 	x, seq := c.call, c.seq
 	c.mu.Unlock()

@@ -192,6 +192,7 @@ func (l *outlet) takeOutput(b *batch) bool {
 
 // hangUpLocked closes a connection on which all is said: a client gets the time to read that.
 func (l *outlet) hangUpLocked() {
+	l.leftAt = l.streams.now()
 	switch {
 	case l.leaving == shutting:
 		l.closeWrite()
@@ -295,6 +296,11 @@ func (l *outlet) pump(b *batch) {
 		l.mu.Unlock()
 		w.call.room(l.self, w.id, b)
 	}
+}
+
+// isUnclosedLocked tells whether the peer had its time to close a connection on which all is said, and that is written.
+func (l *outlet) isUnclosedLocked(now, limit time.Duration) bool {
+	return l.leaving >= gone && !l.writing && l.pendingLocked() == 0 && now-l.leftAt-watchEvery > limit
 }
 
 // isStuckLocked tells whether the peer has taken nothing for too long, or too much waits for it.

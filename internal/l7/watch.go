@@ -115,7 +115,7 @@ func (l *link) ageLocked(now time.Duration, b *batch) {
 		l.farewellLocked(gone, b)
 	case l.leaving == announced && now-l.leftAt > goAwayWait:
 		l.nameLastLocked(b)
-	case l.leaving == gone && now-l.leftAt > pingWait:
+	case l.isUnclosedLocked(now, pingWait):
 		_ = l.Close()
 	}
 }
