@@ -75,8 +75,9 @@ func ParseRequest(raw []byte, list []Field, most int) (Head, reason.Code) {
 	if p.authority != "" { // RFC 9112 section 3.2.2: it replaces what Host says
 		p.Authority = p.authority
 	}
-	if p.Old {
+	if p.Old { // it knows neither (RFC 9110 sections 7.8 and 10.1.1)
 		p.without("expect")
+		p.Upgrade = ""
 	}
 	return p.Head, p.framing()
 }

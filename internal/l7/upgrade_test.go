@@ -113,3 +113,12 @@ func TestH2CIsNotOfferedToTheEndpoint(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestHTTP10HasNoUpgrade (RFC 9110 section 7.8): such a request is answered as if it had not asked.
+func TestHTTP10HasNoUpgrade(t *testing.T) {
+	p := start(t, l7.Options{}, serve(t, func(w http.ResponseWriter, r *http.Request) { say(w, "asked for "+r.Header.Get("Upgrade")+".") }))
+	got := converse(t, p.Addr(), "GET / HTTP/1.0\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	if statusLine(got) != "HTTP/1.0 200 OK" || !strings.HasSuffix(got, "asked for .") {
+		t.Errorf("got %q", got)
+	}
+}
