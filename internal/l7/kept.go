@@ -11,8 +11,9 @@ const keptMost = 4_096
 // use gives the call a kept HTTP/1 connection, or has one made; it tells which. The caller holds the call's lock.
 func (o *origin) use(x *call, b *batch) bool {
 	for c := o.take(); c != nil; c = o.take() {
-		// What can be sent again need not be asked about: if it is lost with the connection, it is.
-		if (x.isRepeatable() || !c.isStale()) && c.open(x, b) {
+		// What can be sent again need not be asked about: if it is lost with the connection, it is. A body that is still coming may grow too
+		// large for that.
+		if (x.isRepeatable() && x.far.last || !c.isStale()) && c.open(x, b) {
 			return true
 		}
 		_ = c.Close()
