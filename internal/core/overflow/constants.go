@@ -179,7 +179,7 @@ func DefaultConstants() Constants {
 		EvacuatedAt: 0.2, Probes: 5,
 		DemandMin: 500 * time.Millisecond, DemandMax: 8 * time.Second,
 
-		OutsiderSlowdown: 1.25, HomeComparison: 0.8, OutsiderFull: 1.8, OutsiderCut: 0.8, OutsiderHot: 0.1,
+		OutsiderSlowdown: 1.25, HomeComparison: 0.6, OutsiderFull: 1.8, OutsiderCut: 0.8, OutsiderHot: 0.1,
 		FirstShare: 0.15, FirstShareFailed: 0.3, Growth: 2,
 		CeilingDip: 0.2, CeilingTime: 4, CeilingRepeats: 2, Forget: 30 * time.Second,
 		OpenFloor: 0.01, CloseTime: 5 * time.Second,

@@ -76,14 +76,16 @@ func (s *spill) dead() bool { return s.pause > 0 }
 
 // target is the delay up to which a zone is welcome: outsiders tolerate less than residents, unless home is much worse. The
 // longer way there is forgiven, but only as long as home is slower than the whole by as much as an outsider may be slower
-// than normal: spill only if it helps.
+// than normal: spill only if it helps. In a crisis home's queue grows with each request that stays, and slowdowns are compared,
+// unless the longer way alone would explain home's delay: then the network may be slow for all.
 func target(m moment, s *sensor, from excess) float64 {
 	yielding := m.k.OutsiderSlowdown * (m.baseline + s.extraRTT(from.rtt))
 	if !from.gone {
 		yielding = min(yielding, max(from.delay/m.k.OutsiderSlowdown, m.k.OutsiderSlowdown*m.baseline))
 	}
-	worth, normal := m.k.HomeComparison*from.delay, m.baseline+s.extraRTT(from.rtt)
-	if from.delay > m.k.crisis()*m.baseline && m.baseline > 0 {
+	extra := s.extraRTT(from.rtt)
+	worth, normal := m.k.HomeComparison*from.delay, m.baseline+extra
+	if m.baseline > 0 && from.delay > m.k.crisis()*m.baseline && extra < m.k.HomeComparison*(from.delay-m.baseline) {
 		worth *= max(1, normal/m.baseline)
 	}
 	if !from.gone {
