@@ -31,10 +31,13 @@ import (
 const (
 	namespace = "weir-system"
 	manifests = "../../deploy/manifests"
+	// clustersNamespace is where the optional manifests look for Secrets; it is their owner's.
+	clustersNamespace = "weir-clusters"
 )
 
 func plainManifestsInstallAndDemandLittle(s subtest) {
 	t, c := s.T, s.c
+	c.Namespace(clustersNamespace)
 	c.Kubectl("apply", "-f", manifests)                                       // as the guide says
 	c.Kubectl("apply", "--server-side", "-f", manifests, "--force-conflicts") // as a GitOps tool does
 	c.Kubectl("apply", "--dry-run=server", "-f", filepath.Join(manifests, "optional"))
@@ -98,6 +101,7 @@ func read(t *testing.T, c *kube.Cluster, file string, into any) {
 func apiServerTakesWhatTheChartRenders(s subtest) {
 	t, c := s.T, s.c
 	c.Namespace(namespace)
+	c.Namespace(clustersNamespace)
 	for _, values := range []string{"everything", "bare"} { // the others have objects of operators that are not there
 		rendered := helm(t, c, "template", "weir", "deploy/chart", "--namespace", namespace, "--kube-version", "1.36.3",
 			"--values", "deploy/chart/ci/"+values+"-values.yaml")
@@ -113,6 +117,7 @@ func apiServerTakesWhatTheChartRenders(s subtest) {
 
 func rolesLetWeirDoItsWork(s subtest) {
 	t, c := s.T, s.c
+	c.Namespace(clustersNamespace)
 	c.Kubectl("apply", "-f", manifests)
 	c.Kubectl("apply", "-f", filepath.Join(manifests, "optional"))
 	defer c.Kubectl("delete", "-f", manifests, "-f", filepath.Join(manifests, "optional"), "--ignore-not-found")
