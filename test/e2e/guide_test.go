@@ -231,6 +231,11 @@ func TestTheGuidesSessionsAreTrue(t *testing.T) {
 			}
 		})
 	}
+	clusters, err := os.ReadFile("../../docs/clusters.md") // test/kube runs its commands on two clusters
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Write(clusters)
 	examples, err := filepath.Glob("../../docs/examples/*")
 	if err != nil {
 		t.Fatal(err)
