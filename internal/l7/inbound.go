@@ -56,8 +56,8 @@ func (s *streams) serveHTTP1(a *arrival, early []byte, opened func(io.Closer)) {
 // read handles what the client sends until the connection ends.
 func (c *inbound) read() {
 	var b batch
-	err := c.handle(&b)
-	for err == nil && !c.closed.Load() {
+	c.handle(&b)
+	for err := error(nil); err == nil && !c.closed.Load(); {
 		b.flush()
 		switch {
 		case c.isBlocked():
@@ -71,7 +71,7 @@ func (c *inbound) read() {
 			}
 		}
 		if err == nil {
-			err = c.handle(&b)
+			c.handle(&b)
 		}
 	}
 	c.end(&b)
@@ -100,20 +100,20 @@ func (c *inbound) isBlocked() bool {
 }
 
 // handle does what all that was read asks for.
-func (c *inbound) handle(b *batch) error {
+func (c *inbound) handle(b *batch) {
 	for {
 		x, seq := c.current()
 		switch {
 		case x != nil:
 			if !c.feed(x, seq, b) {
-				return nil
+				return
 			}
 		case c.isLeaving():
 			c.discarded += c.have
 			c.consume(c.have)
-			return nil
+			return
 		case !c.begin(b):
-			return nil
+			return
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestAnAnswerThatIsCutDoesNotLookWhole(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = p.Shutdown(ctx)
-	if _, err := r.ReadByte(); err == nil || err == io.EOF { //nolint:errorlint // it comes bare
+	if _, err := r.ReadByte(); err == nil || err == io.EOF {
 		t.Errorf("the answer ended with %v", err)
 	}
 }
