@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type transcript struct {
 	raw     string
 	answers []string // status and the request that the answer is for, or the status alone
 	open    bool     // the proxy had neither answered all nor closed the connection in time
+	reset   bool     // the connection ended by a reset: what has no other end was cut
 }
 
 // dial connects to a proxy, for at most the time of the test.
@@ -64,7 +66,7 @@ func exchange(t *testing.T, address, send string, methods []string) *transcript 
 		n, err := c.Read(buffer)
 		raw.Write(buffer[:n])
 		if err != nil {
-			got.open = isTimeout(err)
+			got.open, got.reset = isTimeout(err), errors.Is(err, syscall.ECONNRESET)
 			break
 		}
 	}

@@ -95,8 +95,8 @@ func (m *misbehaving) run(t *testing.T, f *form) *badResult {
 	}
 	head := fmt.Sprintf("%s %s HTTP/%s\r\nHost: %s\r\nConnection: close\r\n\r\n", method, badTarget, version, defaultHost)
 	r := &badResult{}
-	r.raw = exchange(t, address, head, []string{method}).raw
-	r.got = outcome(r.raw, method)
+	got := exchange(t, address, head, []string{method})
+	r.raw, r.got = got.raw, outcome(got, method)
 	if late := f.text("late"); late != "" {
 		m.sendLate(late)
 	}
@@ -128,7 +128,8 @@ func (m *misbehaving) sendLate(text string) {
 }
 
 // outcome names what a client got: the status, and the body of an answer of the endpoint, or cut where that did not end.
-func outcome(raw, method string) string {
+func outcome(got *transcript, method string) string {
+	raw := got.raw
 	if raw == "" {
 		return "cut"
 	}
@@ -144,7 +145,7 @@ func outcome(raw, method string) string {
 		text, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		switch rest, _ := io.ReadAll(r); {
-		case err != nil:
+		case err != nil, got.reset && !boundedBody(raw) && method != http.MethodHead:
 			return fmt.Sprint(resp.StatusCode, " cut")
 		case len(rest) > 0:
 			return fmt.Sprintf("%d %q and then %q", resp.StatusCode, text, rest)
