@@ -41,10 +41,10 @@ test-quick: clients
 	$(GO) list $(PKG) | grep -vE '$(LIVE)|$(SINGLE)' | xargs -r $(GO) test -race -shuffle=on -timeout 20m
 	$(GO) list $(PKG) | grep -E '$(SINGLE)' | xargs -r $(GO) test -shuffle=on -timeout 20m
 
-# The race detector has pools forget what they are given: a test of garbage runs without it, too.
+# The race detector has pools forget what they are given, and takes memory: tests of garbage and memory run without it, too.
 test-live: clients
 	$(GO) list $(PKG) | grep -E '$(LIVE)' | xargs -r $(GO) test -race -shuffle=on -timeout 20m -p 1
-	$(GO) test -run Garbage ./internal/l7
+	$(GO) test -run 'Garbage|LittleMemory' ./internal/l7
 
 # Modules as recorded and tidy, go vet, golangci-lint.
 lint:
