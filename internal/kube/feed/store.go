@@ -17,6 +17,9 @@ import (
 	"github.com/weir-lb/weir/internal/kube/convert"
 )
 
+// slicesOf are EndpointSlices by their service or import, and by their own name.
+type slicesOf map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice
+
 // store holds the objects as the informers last reported them, and what changed since that was last taken. The objects are
 // the informers' own and never written to. It is safe for concurrent use.
 type store struct {
@@ -25,15 +28,15 @@ type store struct {
 	mu         sync.Mutex
 	services   map[topology.ServiceName]*corev1.Service
 	slices     map[objectName]*discoveryv1.EndpointSlice
-	owned      map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice // the slices again, by service and name
+	owned      slicesOf // the slices again, by service and name
 	nodes      map[string]convertedNode
 	dirty      map[topology.ServiceName]bool
 	dirtyNodes bool
 
 	// Of other clusters; empty unless Options.Clusters.
 	hasClusters   bool
-	imports       map[topology.ServiceName]*corev1.Service                       // by topology.ImportedName
-	imported      map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice // slices by the name of their import
+	imports       map[topology.ServiceName]*corev1.Service // by topology.ImportedName
+	imported      slicesOf                                 // slices by the name of their import
 	clusters      []Cluster
 	dirtyClusters bool
 }
@@ -71,11 +74,11 @@ func newStore() *store {
 		changed:    make(chan struct{}, 1),
 		services:   make(map[topology.ServiceName]*corev1.Service),
 		slices:     make(map[objectName]*discoveryv1.EndpointSlice),
-		owned:      make(map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice),
+		owned:      make(slicesOf),
 		nodes:      make(map[string]convertedNode),
 		dirty:      make(map[topology.ServiceName]bool),
 		imports:    make(map[topology.ServiceName]*corev1.Service),
-		imported:   make(map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice),
+		imported:   make(slicesOf),
 		dirtyNodes: true, // so that the first state has nodes, be it none
 	}
 }
@@ -137,23 +140,14 @@ func (s *store) setSlice(slice *discoveryv1.EndpointSlice) {
 		return
 	}
 	if before != nil {
-		s.disownLocked(before)
+		s.listLocked(before, remove)
 	}
 	s.slices[key] = slice
-	if owner, ok := ownerOf(slice); ok {
-		put(s.owned, owner, slice)
-		s.touchLocked(owner)
-		s.touchImportLocked(owner)
-	}
-	if of, ok := convert.ImportOf(slice); ok && s.hasClusters {
-		put(s.imported, of, slice)
-		s.touchLocked(of)
-		s.touchImportLocked(of)
-	}
+	s.listLocked(slice, put)
 }
 
 // put adds a slice to those of a name.
-func put(to map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice, name topology.ServiceName, slice *discoveryv1.EndpointSlice) {
+func put(to slicesOf, name topology.ServiceName, slice *discoveryv1.EndpointSlice) {
 	if to[name] == nil {
 		to[name] = make(map[string]*discoveryv1.EndpointSlice)
 	}
@@ -161,7 +155,7 @@ func put(to map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice, name
 }
 
 // remove takes a slice from those of a name.
-func remove(from map[topology.ServiceName]map[string]*discoveryv1.EndpointSlice, name topology.ServiceName, slice *discoveryv1.EndpointSlice) {
+func remove(from slicesOf, name topology.ServiceName, slice *discoveryv1.EndpointSlice) {
 	delete(from[name], slice.Name)
 	if len(from[name]) == 0 {
 		delete(from, name)
@@ -173,20 +167,20 @@ func (s *store) dropSlice(slice *discoveryv1.EndpointSlice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if before := s.slices[key]; before != nil {
-		s.disownLocked(before)
+		s.listLocked(before, remove)
 		delete(s.slices, key)
 	}
 }
 
-// disownLocked takes a slice from the service and the import that it named.
-func (s *store) disownLocked(slice *discoveryv1.EndpointSlice) {
+// listLocked changes the slices of the service and of the import that a slice names.
+func (s *store) listLocked(slice *discoveryv1.EndpointSlice, change func(slicesOf, topology.ServiceName, *discoveryv1.EndpointSlice)) {
 	if owner, ok := ownerOf(slice); ok {
-		remove(s.owned, owner, slice)
+		change(s.owned, owner, slice)
 		s.touchLocked(owner)
 		s.touchImportLocked(owner)
 	}
 	if of, ok := convert.ImportOf(slice); ok && s.hasClusters {
-		remove(s.imported, of, slice)
+		change(s.imported, of, slice)
 		s.touchLocked(of)
 		s.touchImportLocked(of)
 	}
