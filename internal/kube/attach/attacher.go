@@ -21,6 +21,7 @@ import (
 	"github.com/weir-lb/weir/internal/kube/events"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/latest"
+	"github.com/weir-lb/weir/internal/ops"
 )
 
 // How often the Attacher looks for what it waits for.
@@ -104,7 +105,7 @@ func (a *Attacher) Start(ctx context.Context) error {
 			a.options.Logger.Info("the resource is not installed, or not to be read: no policy gets a status until it is",
 				"resource", v1alpha1.Resource+"."+v1alpha1.Group)
 		}
-		pause(ctx, a.options.Poll)
+		ops.Sleep(ctx, a.options.Poll)
 	}
 	if !w.follows() {
 		return nil
@@ -142,9 +143,9 @@ func (a *Attacher) run(ctx context.Context, w *watch) {
 			dirty = true
 		case <-w.changed:
 			dirty = true
-			pause(ctx, batchTime)
+			ops.Sleep(ctx, batchTime)
 		case <-next:
-			pause(ctx, batchTime)
+			ops.Sleep(ctx, batchTime)
 		case <-poll.C:
 			w.followRoutes(ctx)
 		}
@@ -190,15 +191,6 @@ func finder(state *feed.State) func(topology.ServiceName) *corev1.Service {
 			return r.Object
 		}
 		return nil
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weir-lb/weir/internal/ops"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +67,7 @@ func (r *resource) run(ctx context.Context) {
 		if isAbsent(err) && r.older != nil {
 			r.list, r.older = r.older, r.list
 		}
-		if !sleep(ctx, retry+rand.N(retry/4+1)) { //nolint:gosec // nothing is gained by guessing it.
+		if !ops.Sleep(ctx, retry+rand.N(retry/4+1)) { //nolint:gosec // nothing is gained by guessing it.
 			return
 		}
 		retry = min(2*retry, lastRetry)
@@ -76,18 +77,6 @@ func (r *resource) run(ctx context.Context) {
 // isAbsent tells whether an API server does not know a kind.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// sleep waits; false when ctx is done.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // session lists, then watches until the server is lost.
 func (r *resource) session(ctx context.Context) error {
 	for {
@@ -95,7 +84,7 @@ func (r *resource) session(ctx context.Context) error {
 		for err == nil {
 			version, err = r.watch(ctx, version)
 		}
-		if !errors.Is(err, errEnded) || !sleep(ctx, firstRetry) {
+		if !errors.Is(err, errEnded) || !ops.Sleep(ctx, firstRetry) {
 			return err
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/weir-lb/weir/internal/kube/plans"
 	"github.com/weir-lb/weir/internal/kube/status"
 	"github.com/weir-lb/weir/internal/kube/webhook"
+	"github.com/weir-lb/weir/internal/ops"
 )
 
 const (
@@ -139,7 +140,7 @@ func (c *cleaner) untilNothingIsLeft(ctx context.Context) error {
 		case n == cleanupPasses:
 			return fmt.Errorf("not everything is gone after %d attempts: %w", n, err)
 		case err != nil:
-			pause(ctx, cleanupPause)
+			ops.Sleep(ctx, cleanupPause)
 		}
 	}
 }
@@ -293,13 +294,4 @@ func inconsistent(err error) string {
 		return ""
 	}
 	return told.Status().Continue
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/weir-lb/weir/internal/ops"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,11 +76,7 @@ func (l *lease) acquire(ctx context.Context) bool {
 			l.warn(err)
 		}
 		period := float64(l.options.RetryPeriod)
-		retry := time.NewTimer(time.Duration(period + rand.Float64()*jitterFactor*period))
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
-			retry.Stop()
+		if !ops.Sleep(ctx, time.Duration(period+rand.Float64()*jitterFactor*period)) {
 			return false
 		}
 	}
@@ -95,11 +92,7 @@ func (l *lease) renew(ctx context.Context) bool {
 		if err == nil {
 			return held
 		}
-		retry := time.NewTimer(l.options.RetryPeriod)
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
-			retry.Stop()
+		if !ops.Sleep(ctx, l.options.RetryPeriod) {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/kube/hints"
 	"github.com/weir-lb/weir/internal/kube/plans"
+	"github.com/weir-lb/weir/internal/ops"
 )
 
 // parallelPatches is how many slices of a service are written at once. A patch takes an API server a few milliseconds,
@@ -173,15 +174,11 @@ func (w *writer) take(ctx context.Context, n int) error {
 	if taken == nil {
 		return fmt.Errorf("a bucket of %d tokens gives none", w.bucket.Burst())
 	}
-	timer := time.NewTimer(taken.wait(now))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if !ops.Sleep(ctx, taken.wait(now)) {
 		taken.giveBack(time.Now())
 		return ctx.Err()
 	}
+	return nil
 }
 
 // writeAll writes edits phase by phase, those of a phase in parallel, and gives how many succeeded. A phase that did not

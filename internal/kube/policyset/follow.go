@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/reason"
 	"github.com/weir-lb/weir/internal/kube/feed"
 	"github.com/weir-lb/weir/internal/latest"
+	"github.com/weir-lb/weir/internal/ops"
 )
 
 // Reach is which objects of a kind are followed.
@@ -201,22 +202,10 @@ func (f *Follower) publishAll(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !sleep(ctx, max(f.options.Delay, pause)) {
+		if !ops.Sleep(ctx, max(f.options.Delay, pause)) {
 			return
 		}
 		pause = f.publish()
-	}
-}
-
-// sleep waits; false when ctx is done.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

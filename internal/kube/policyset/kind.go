@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-lb/weir/api/v1alpha1"
 	"github.com/weir-lb/weir/internal/kube/feed"
+	"github.com/weir-lb/weir/internal/ops"
 )
 
 // resource is a kind that a cluster may not have, may get and may lose. One goroutine follows it.
@@ -116,7 +117,7 @@ func (f *Follower) awaitKind(ctx context.Context, k *resource) bool {
 			f.options.Logger.Warn("a kind cannot be read, the last state stays until it can", "kind", string(k.kind), "error", err)
 			retry = min(retry, f.options.AskAgain)
 		}
-		if !sleep(ctx, jitter(retry)) {
+		if !ops.Sleep(ctx, jitter(retry)) {
 			return false
 		}
 		retry = min(2*retry, f.options.AskAgain)
