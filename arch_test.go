@@ -71,6 +71,7 @@ func mayReach() map[string][]string {
 		"test/study":              {"internal/core", "internal/sim", "internal/simulate", "test/scenarios"},
 		"internal/ops":            {"internal/ops"},
 		"test/kube":               {"api", "test/kube"},
+		"test/local":              {},
 	}
 }
 
@@ -92,7 +93,7 @@ func rooms() map[string]room {
 		"github.com/cilium/ebpf": {[]string{"internal/kernel/bpf"}, "what loads programs into the kernel is one package"},
 		"github.com/spf13/cobra": {[]string{"cmd"}, "flags are parsed in cmd"},
 		"golang.org/x/net":       {[]string{"internal/h1", "internal/h2", "internal/l7"}, "HTTP/2 and header rules live in the proxy"},
-		"os":                     {[]string{"cmd", "docs/examples", "internal/agent", "internal/demo", "internal/golden", "internal/kernel/bpf", "internal/l7", "internal/kube/webhook", "internal/manifest", "internal/ops", "test/kube", "test/study"}, "the core and the edges are handed what they need"},
+		"os":                     {[]string{"cmd", "docs/examples", "internal/agent", "internal/demo", "internal/golden", "internal/kernel/bpf", "internal/l7", "internal/kube/webhook", "internal/manifest", "internal/ops", "test/kube", "test/local", "test/study"}, "the core and the edges are handed what they need"},
 		"net/http":               {[]string{"docs/examples", "internal/agent", "internal/demo", "internal/kube", "internal/l7", "internal/ops", "test/kube"}, "the core speaks no protocol"},
 		"log/slog":               {[]string{"cmd", "internal/agent", "internal/kube", "internal/l7", "internal/manifest", "internal/ops", "internal/demo"}, "the core returns reasons"},
 		"log":                    {nil, "log/slog, passed in"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/kube/apitest"
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // cluster is an API server that holds manifests.
@@ -74,7 +75,7 @@ func (c cluster) flags(t *testing.T, more ...string) []string {
 // own, so that hints and zones are not mistaken for each other.
 func given(t *testing.T, network string) fixture {
 	t.Helper()
-	w := fixture{ip: network + ".1", port: freePort(t, network+".1"), proxy: "weir", mode: "PreferSameZone"}
+	w := fixture{ip: network + ".1", port: local.FreePort(t, network+".1"), proxy: "weir", mode: "PreferSameZone"}
 	w.hints = []string{"zone-b", "zone-c", "zone-a"}
 	for i, z := range []string{"a", "b", "c"} {
 		w.endpoints = append(w.endpoints, serve(t, network+"."+string(rune('2'+i)), "zone-"+z, says(z)))
@@ -149,7 +150,7 @@ func TestInAClusterOnlyWhatWasGivenToWeirIsServed(t *testing.T) {
 		"a plan of all nodes": {"weir", []string{"--hints", "plan"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := fixture{ip: "127.79.3.1", port: freePort(t, "127.79.3.1"), proxy: test.proxy}
+			w := fixture{ip: "127.79.3.1", port: local.FreePort(t, "127.79.3.1"), proxy: test.proxy}
 			w.endpoints = []member{serve(t, "127.79.3.2", "zone-a", says("a"))}
 			c := newCluster(t, writeManifests(t, w))
 			s := launchAgent(t, w, c.flags(t, test.args...)...)

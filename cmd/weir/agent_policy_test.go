@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/internal/agent"
 	"github.com/weir-lb/weir/internal/golden"
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // replace writes a file whole, so that a watcher never sees half of it.
@@ -50,7 +51,7 @@ func (s *started) algorithm(t *testing.T) string {
 }
 
 func TestAPolicyAmongTheManifestsIsFollowedAndKeptWhenItBreaks(t *testing.T) {
-	w := fixture{ip: "127.78.9.1", mode: "PreferSameZone", port: freePort(t, "127.78.9.1")}
+	w := fixture{ip: "127.78.9.1", mode: "PreferSameZone", port: local.FreePort(t, "127.78.9.1")}
 	w.endpoints = []member{serve(t, "127.78.9.2", "zone-a", says("a")), serve(t, "127.78.9.3", "zone-b", says("b"))}
 	folder := writeManifests(t, w)
 	s := startAgent(t, w, folder)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-lb/weir/internal/golden"
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // started is a weir agent that runs in this process.
@@ -40,7 +41,7 @@ func launchAgent(t *testing.T, w fixture, args ...string) *started {
 		url: fmt.Sprintf("http://%s:%d", w.ip, w.port),
 		log: &patience.Log{},
 	}
-	adminPort := freePort(t, w.ip)
+	adminPort := local.FreePort(t, w.ip)
 	s.admin = fmt.Sprintf("http://%s:%d", w.ip, adminPort)
 	args = append([]string{
 		"agent", "--node", "node-a",
@@ -70,7 +71,7 @@ func launchAgent(t *testing.T, w fixture, args ...string) *started {
 
 // As with a shell's <(kubectl get …), which has nothing more to say when it is read again.
 func TestManifestsFromAPipeAreServedUntilTheEnd(t *testing.T) {
-	w := fixture{ip: "127.78.60.1", mode: "PreferSameZone", port: freePort(t, "127.78.60.1")}
+	w := fixture{ip: "127.78.60.1", mode: "PreferSameZone", port: local.FreePort(t, "127.78.60.1")}
 	w.endpoints = []member{serve(t, "127.78.60.2", "zone-a", says("yes"))}
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -101,7 +102,7 @@ func TestManifestsFromAPipeAreServedUntilTheEnd(t *testing.T) {
 }
 
 func TestAChangeOfAManifestIsServedWithinASecond(t *testing.T) {
-	w := fixture{ip: "127.78.1.1", mode: "PreferSameZone", port: freePort(t, "127.78.1.1")}
+	w := fixture{ip: "127.78.1.1", mode: "PreferSameZone", port: local.FreePort(t, "127.78.1.1")}
 	w.endpoints = []member{serve(t, "127.78.1.2", "zone-a", says("old"))}
 	fresh := serve(t, "127.78.1.3", "zone-a", says("new"))
 	folder := writeManifests(t, w)
@@ -120,7 +121,7 @@ func TestAChangeOfAManifestIsServedWithinASecond(t *testing.T) {
 }
 
 func TestABrokenManifestKeepsTheLastGoodState(t *testing.T) {
-	w := fixture{ip: "127.78.2.1", port: freePort(t, "127.78.2.1")}
+	w := fixture{ip: "127.78.2.1", port: local.FreePort(t, "127.78.2.1")}
 	w.endpoints = []member{serve(t, "127.78.2.2", "zone-a", says("here"))}
 	folder := writeManifests(t, w)
 	s := startAgent(t, w, folder)
@@ -145,7 +146,7 @@ func TestABrokenManifestKeepsTheLastGoodState(t *testing.T) {
 }
 
 func TestTheLogTellsOfEachReadingThatMatters(t *testing.T) {
-	w := fixture{ip: "127.78.6.1", port: freePort(t, "127.78.6.1")}
+	w := fixture{ip: "127.78.6.1", port: local.FreePort(t, "127.78.6.1")}
 	w.endpoints = []member{serve(t, "127.78.6.2", "zone-a", says("here"))}
 	folder := writeManifests(t, w)
 	s := startAgent(t, w, folder)
@@ -163,7 +164,7 @@ func TestTheLogTellsOfEachReadingThatMatters(t *testing.T) {
 }
 
 func TestTheAgentAnswersForWhatItDoes(t *testing.T) {
-	w := fixture{ip: "127.78.3.1", port: freePort(t, "127.78.3.1")}
+	w := fixture{ip: "127.78.3.1", port: local.FreePort(t, "127.78.3.1")}
 	w.endpoints = []member{
 		serve(t, "127.78.3.2", "zone-a", says("a")),
 		serve(t, "127.78.3.3", "zone-b", says("b")),
@@ -219,7 +220,7 @@ func TestASignalDrainsAndASecondOneEndsAtOnce(t *testing.T) {
 		"two": {signals: 2, status: 128 + int(syscall.SIGTERM)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := fixture{ip: "127.78.5.1", port: freePort(t, "127.78.5.1")}
+			w := fixture{ip: "127.78.5.1", port: local.FreePort(t, "127.78.5.1")}
 			entered, release := make(chan struct{}), make(chan struct{})
 			free := sync.OnceFunc(func() { close(release) })
 			defer free()

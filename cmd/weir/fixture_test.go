@@ -142,17 +142,6 @@ func says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
-// freePort finds a port that is free on ip. Nothing else uses the addresses of these tests.
-func freePort(t *testing.T, ip string) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp", ip+":0") //nolint:noctx // binds at once.
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return netip.MustParseAddrPort(l.Addr().String()).Port()
-}
-
 // get asks a URL over a connection of its own; the body is the error's text when there is no answer.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // metric is what the guide promises of a metric.
@@ -24,7 +25,7 @@ type metric struct {
 }
 
 func TestTheGuideListsExactlyTheMetricsThatAreExported(t *testing.T) {
-	w := fixture{ip: "127.78.6.1", port: freePort(t, "127.78.6.1")}
+	w := fixture{ip: "127.78.6.1", port: local.FreePort(t, "127.78.6.1")}
 	w.endpoints = []member{
 		serve(t, "127.78.6.2", "zone-a", says("a")),
 		serve(t, "127.78.6.3", "zone-b", says("b")),

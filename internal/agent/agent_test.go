@@ -19,6 +19,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 func TestACalmZoneKeepsItsTraffic(t *testing.T) {
@@ -232,7 +233,7 @@ func TestARemovedServiceIsDrainedAndItsAddressFreed(t *testing.T) {
 
 func TestAPortThatCannotBeBoundIsReportedAndTriedAgain(t *testing.T) {
 	w := newCluster(t, topology.ModePreferSameZone, 1)
-	other := freePort(t, "127.77.0.1")
+	other := local.FreePort(t, "127.77.0.1")
 	w.extra = func(svc *topology.Service) {
 		svc.Ports = append(svc.Ports, topology.Port{Name: "http2", Protocol: topology.TCP, Port: other})
 	}

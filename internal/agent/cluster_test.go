@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/internal/core/topology"
 	"github.com/weir-lb/weir/internal/latest"
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // limit is how long a test waits for something that has to happen. It is far above what a busy machine needs, so that only
@@ -92,7 +93,7 @@ type cluster struct {
 // newCluster makes perZone endpoints in each of the zones a, b and c.
 func newCluster(t *testing.T, mode topology.Mode, perZone int) *cluster {
 	t.Helper()
-	w := &cluster{t: t, mode: mode, serviceIP: netip.MustParseAddr("127.77.0.1"), port: freePort(t, "127.77.0.1")}
+	w := &cluster{t: t, mode: mode, serviceIP: netip.MustParseAddr("127.77.0.1"), port: local.FreePort(t, "127.77.0.1")}
 	w.policies = latest.New[*policy.Set](nil)
 	for i, z := range []topology.Zone{"a", "b", "c"} {
 		for j := range perZone {
@@ -271,16 +272,4 @@ func await(t *testing.T, done <-chan struct{}, what string) {
 	case <-time.After(limit):
 		t.Fatalf("waited in vain for %s", what)
 	}
-}
-
-// freePort finds a port that is free on an address. Another process could take it before it is used; none does on
-// addresses of 127/8 that only these tests use.
-func freePort(t *testing.T, ip string) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp", ip+":0") //nolint:noctx // binds at once.
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return netip.MustParseAddrPort(l.Addr().String()).Port()
 }

@@ -3,9 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // limit is how long a test waits for something that has to happen. It is far above what a busy machine needs, so that
@@ -48,7 +47,7 @@ status: {allocatable: {cpu: "4"}, conditions: [{type: Ready, status: "True"}]}
 `, z)
 	}
 	for _, name := range []string{"http", "grpc", "echo", "greet"} {
-		c.ports[name] = freePort(t, c.block+"1")
+		c.ports[name] = local.FreePort(t, c.block+"1")
 	}
 	c.write(t, "nodes.yaml", nodes.String())
 	c.writeService(t, c.endpoints...)
@@ -122,7 +121,7 @@ func (c *cluster) start(t *testing.T, zone string) *node {
 func (n *node) run(t *testing.T, args ...string) {
 	t.Helper()
 	n.log = &patience.Log{}
-	n.admin = fmt.Sprintf("%s:%d", n.ip, freePort(t, n.ip))
+	n.admin = fmt.Sprintf("%s:%d", n.ip, local.FreePort(t, n.ip))
 	args = append([]string{"agent", "--node", n.name, "--admin-bind-address", n.admin}, args...)
 	n.process = exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
 	n.process.Stdout, n.process.Stderr = n.log, n.log
@@ -162,15 +161,4 @@ func (n *node) stop(t *testing.T) {
 	if err := n.ended(); err != nil {
 		t.Errorf("the agent ended with %v, log:\n%s", err, n.log)
 	}
-}
-
-// freePort finds a port that is free on ip. Nobody else uses the addresses of these tests.
-func freePort(t *testing.T, ip string) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp", ip+":0") //nolint:noctx // binds at once.
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return netip.MustParseAddrPort(l.Addr().String()).Port()
 }

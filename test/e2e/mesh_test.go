@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // mesh is the world that the documents of a mesh are about: three zones with two nodes each, the pods of the services
@@ -47,7 +48,7 @@ type backend struct {
 func newMesh(t *testing.T, number int, zones ...string) *mesh {
 	t.Helper()
 	m := &mesh{folder: t.TempDir(), block: fmt.Sprintf("127.83.%d.", number)}
-	m.port = freePort(t, m.block+"1")
+	m.port = local.FreePort(t, m.block+"1")
 	for i, zone := range zones {
 		p := &backend{name: fmt.Sprintf("pod-%d", i), zone: zone, node: "node-" + zone, key: fmt.Sprintf("shard-%d", i)}
 		m.pods = append(m.pods, p)
@@ -190,7 +191,7 @@ func (m *mesh) start(t *testing.T, zone, service string) *node {
 	t.Helper()
 	n := &node{ip: m.block + fmt.Sprint(1+index(meshZones, zone)), ports: map[string]uint16{"http": m.port}, log: &patience.Log{}}
 	admin := n.ip + "0" // of its own, so that the port cannot be that of the service
-	n.admin = fmt.Sprintf("%s:%d", admin, freePort(t, admin))
+	n.admin = fmt.Sprintf("%s:%d", admin, local.FreePort(t, admin))
 	n.process = exec.CommandContext(context.WithoutCancel(t.Context()), program, "agent", "-f", m.folder,
 		"--node", "node-"+zone, "--map", service+"="+n.ip, "--admin-bind-address", n.admin)
 	n.process.Stdout, n.process.Stderr = n.log, n.log

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // site is a cluster with one service, whose pods are real servers, and the manifests of it all. A test writes policies
@@ -60,7 +61,7 @@ type pod struct {
 func newSite(t *testing.T, number int, service string, places []place) *site {
 	t.Helper()
 	s := &site{folder: t.TempDir(), block: fmt.Sprintf("127.84.%d.", number), service: service, places: places}
-	s.port = freePort(t, s.block+"1")
+	s.port = local.FreePort(t, s.block+"1")
 	var nodes strings.Builder
 	for _, p := range places {
 		labels := map[string]string{"topology.kubernetes.io/zone": p.zone, "topology.kubernetes.io/region": p.region, "kubernetes.io/hostname": p.name}

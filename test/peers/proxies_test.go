@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/weir-lb/weir/internal/patience"
+	"github.com/weir-lb/weir/test/local"
 )
 
 // route is a port of a proxy and the endpoint behind it. The endpoint is spoken to in HTTP/1.1 unless h2, grpc or tcp is set;
@@ -78,7 +79,7 @@ func newProxy(t *testing.T, name, ip string, routes []route) *proxy {
 	t.Helper()
 	p := &proxy{name: name, address: map[string]string{}}
 	for _, r := range routes {
-		p.address[r.name] = fmt.Sprintf("%s:%d", ip, freePort(t, ip))
+		p.address[r.name] = fmt.Sprintf("%s:%d", ip, local.FreePort(t, ip))
 	}
 	return p
 }
@@ -132,7 +133,7 @@ spec:
   clusterIPs: [%[1]s]
   ports:
 %[2]s%[3]s`, ip, ports.String(), slices.String()))
-	admin := fmt.Sprintf("%s:%d", ip, freePort(t, ip))
+	admin := fmt.Sprintf("%s:%d", ip, local.FreePort(t, ip))
 	p.launch(t, program, "agent", "--node", "node-a", "--admin-bind-address", admin, "-f", manifests, "--map", "shop/web="+ip)
 	patience.Until(t, "weir is ready", func() bool {
 		resp, err := http.Get("http://" + admin + "/readyz") //nolint:noctx // ends with the agent.
@@ -220,14 +221,3 @@ func envoy(t *testing.T) string {
 func portOf(address string) uint16 { return netip.MustParseAddrPort(address).Port() }
 
 func ipOf(address string) string { return netip.MustParseAddrPort(address).Addr().String() }
-
-// freePort finds a port that is free on ip.
-func freePort(t *testing.T, ip string) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp", ip+":0") //nolint:noctx // binds at once.
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return portOf(l.Addr().String())
-}
